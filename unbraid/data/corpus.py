@@ -1,0 +1,123 @@
+"""Arrays with labels, cut into training, validation and test: what a data set is once read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unbraid.records import Batch, Spec
+
+Rows = NDArray[np.int64]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Some rows of arrays that may be larger than memory.
+
+    Attributes:
+        spec: what the sequences are.
+        x: (N, T, *F) raw values, uint8 or float32; may be memory-mapped and shared by splits.
+        rows: which rows of the arrays belong to this split.
+        lengths: (N,) number of steps of each sequence; None if all have T.
+        observed: (N, T, *F) True where an element is known; None if all are.
+        alternatives: (N, K, T, *F) the same dynamics under other identities; None if there are
+            none.
+        labels: factor or group name -> (N,) per sequence or (N, T) per step.
+    """
+
+    spec: Spec
+    x: Array
+    rows: Rows
+    lengths: Array | None = None
+    observed: Array | None = None
+    alternatives: Array | None = None
+    labels: Mapping[str, Array] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, index: Any, device: torch.device | str = "cpu") -> Batch:
+        """Return the sequences at positions `index` of this split, ready for a model.
+
+        The raw bytes travel to the device and become floats there.
+        """
+        rows = self.rows[index]
+        x = self.spec.to_model(_tensor(self.x, rows, device))
+        mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
+        if self.lengths is not None:
+            mask = (
+                torch.arange(x.shape[1], device=device)
+                < _tensor(self.lengths, rows, device)[:, None]
+            )
+        observed = None
+        if self.observed is not None:
+            steps = mask.reshape(*mask.shape, *([1] * (x.ndim - 2)))
+            observed = _tensor(self.observed, rows, device) & steps
+            x = torch.where(observed, x, 0.0)
+        others = None
+        if self.alternatives is not None:
+            others = self.spec.to_model(_tensor(self.alternatives, rows, device))
+        return Batch(x, mask, observed, others)
+
+    def label(self, name: str) -> Array:
+        """Return the labels of one factor, in the order of this split."""
+        if name not in self.labels:
+            known = ", ".join(sorted(self.labels)) or "none"
+            raise KeyError(f"{self.spec.name} has no label '{name}'. Labels: {known}.")
+        return self.labels[name][self.rows]
+
+    def select(self, index: Any) -> "Split":
+        """Return some positions of this split as a split of their own."""
+        return replace(self, rows=self.rows[index])
+
+    def batches(self, size: int, device: torch.device | str = "cpu") -> Iterator[Batch]:
+        """Yield the whole split in order."""
+        for start in range(0, len(self), size):
+            yield self.take(slice(start, start + size), device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """A data set: training for learning, validation for choosing, test to be read once."""
+
+    spec: Spec
+    train: Split
+    validation: Split
+    test: Split
+
+    def split(self, name: str) -> Split:
+        """Return a split by name."""
+        if name not in ("train", "validation", "test"):
+            raise ValueError(f"split must be train, validation or test, got {name!r}.")
+        return getattr(self, name)
+
+
+def _tensor(array: Array, rows: Rows, device: torch.device | str) -> torch.Tensor:
+    """Copy rows out of a (memory-mapped) array in one indexing call."""
+    return torch.from_numpy(np.ascontiguousarray(array[rows])).to(device)
+
+
+def cut_validation(rows: Rows, groups: Array, *, share: float, seed: int) -> tuple[Rows, Rows]:
+    """Cut whole groups off the training rows for validation.
+
+    Args:
+        rows: the training rows.
+        groups: (N,) group of every row of the arrays (character, speaker, patient): a group is
+            never in both parts.
+        share: share of the groups that go to validation; at least one group does.
+        seed: decides which.
+
+    Returns:
+        (training rows, validation rows), each in ascending order.
+    """
+    names = np.unique(groups[rows])
+    if len(names) < 2:
+        raise ValueError(f"a validation split needs two groups at least, got {len(names)}.")
+    count = min(max(1, round(share * len(names))), len(names) - 1)
+    chosen = np.random.default_rng(seed).permutation(names)[:count]
+    held_out = np.isin(groups[rows], chosen)
+    return np.sort(rows[~held_out]), np.sort(rows[held_out])
