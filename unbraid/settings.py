@@ -51,11 +51,8 @@ def _no_such(owner: str, key: str, names: list[str]) -> str:
 def _coerce(value: Any, hint: Any, where: str) -> Any:
     """Return `value` as `hint` wants it, or say what was wanted and what came."""
     origin, options = typing.get_origin(hint), typing.get_args(hint)
-    if dataclasses.is_dataclass(hint):
-        if isinstance(value, hint):
-            return value
-        _want(isinstance(value, Mapping), where, "a table", value)
-        return build(hint, value, where=where)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _coerce_table(value, hint, where)
     if origin is typing.Literal:
         near = "" if value in options else closest(str(value), map(str, options))
         _want(value in options, where, f"one of {', '.join(map(str, options))}", value, near)
@@ -65,11 +62,23 @@ def _coerce(value: Any, hint: Any, where: str) -> Any:
         return tuple(_coerce(part, options[0], where) for part in value)
     if origin in (types.UnionType, typing.Union):
         return _coerce_union(value, options, where)
+    return _coerce_plain(value, hint, where)
+
+
+def _coerce_plain(value: Any, hint: Any, where: str) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     is_right = isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
-    _want(is_right, where, {"int": "a whole number"}.get(hint.__name__, hint.__name__), value)
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    _want(is_right, where, words[hint], value)
     return value
+
+
+def _coerce_table(value: Any, hint: type[C], where: str) -> C:
+    if isinstance(value, hint):
+        return value
+    _want(isinstance(value, Mapping), where, "a table", value)
+    return build(hint, value, where=where)
 
 
 def _coerce_union(value: Any, options: tuple[Any, ...], where: str) -> Any:

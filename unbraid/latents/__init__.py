@@ -1,0 +1,1 @@
+"""Features -> q(s | x), q(d | x); the priors p(s) and p(d_t | d_<t)."""

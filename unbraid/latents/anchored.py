@@ -1,0 +1,103 @@
+"""DBSE's latents: s from one element, d from the others, nothing dynamic at the anchor."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+
+from unbraid.latents.heads import GaussianHead, run_recurrent
+from unbraid.latents.prior import DynamicPrior
+from unbraid.records import Features, Gaussian, Posterior
+
+Anchor = Literal["first", "middle", "last"]
+Subtract = Literal["after", "before", "off"]
+Steps = Bool[Tensor, "B T"]
+
+
+def anchor_index(mask: Steps, anchor: Anchor) -> Int[Tensor, " B"]:
+    """Return the position of every sequence's anchor; middle and last follow its own length."""
+    lengths = mask.sum(1)
+    return {
+        "first": torch.zeros_like(lengths),
+        "middle": lengths // 2,
+        "last": (lengths - 1).clamp(min=0),
+    }[anchor]
+
+
+def moving_steps(mask: Steps, anchor: Anchor) -> Steps:
+    """Return a mask of the steps that exist and are not the anchor."""
+    steps = torch.arange(mask.shape[1], device=mask.device)
+    return mask & (steps != anchor_index(mask, anchor)[:, None])
+
+
+def drop(h: Shaped[Tensor, "B T H"], a: Int[Tensor, " B"]) -> Shaped[Tensor, "B R H"]:
+    """Return the sequences without their anchors: one step shorter."""
+    steps = torch.arange(h.shape[1] - 1, device=h.device)
+    source = steps + (steps >= a[:, None])  # (B, T-1)
+    return h.gather(1, source[..., None].expand(-1, -1, h.shape[2]))
+
+
+def insert(h: Float[Tensor, "B R H"], a: Int[Tensor, " B"]) -> Float[Tensor, "B T H"]:
+    """Undo `drop`, with zeros at the anchor."""
+    steps = torch.arange(h.shape[1] + 1, device=h.device)
+    source = (steps - (steps > a[:, None]).long()).clamp(max=h.shape[1] - 1)
+    spread = h.gather(1, source[..., None].expand(-1, -1, h.shape[2]))
+    return spread * (steps != a[:, None])[..., None]
+
+
+class AnchoredPosterior(nn.Module):
+    """s̃ = tanh(W g_a) gives s; LSTM(g)_t − s̃ over the other elements gives d_t; d_a = 0."""
+
+    def __init__(
+        self, features: int, static_dim: int, dynamic_dim: int, hidden: int, *,
+        anchor: Anchor, subtract: Subtract,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.anchor, self.subtract = anchor, subtract
+        self.summary = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
+        self.static_head = GaussianHead(hidden, static_dim)
+        self.tracker = nn.LSTM(features, hidden, batch_first=True)
+        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+
+    def forward(self, h: Features, mask: Steps) -> Posterior:
+        """Return both posteriors; at the anchor q(d) has mean zero and does not count."""
+        if h.shape[1] < 2:
+            raise ValueError("DBSE needs two elements at least: one stays, the others move.")
+        a = anchor_index(mask, self.anchor)
+        g_a = h[torch.arange(len(h), device=h.device), a]  # (B, H)
+        s_tilde = self.summary(g_a)
+        others = drop(h, a)
+        if self.subtract == "before":
+            others = others - g_a[:, None]
+        moving = drop(mask[..., None], a)[..., 0]
+        h_tilde, _ = run_recurrent(self.tracker, others, moving)
+        if self.subtract == "after":
+            h_tilde = h_tilde - s_tilde[:, None]
+        q_d = self.dynamic_head(h_tilde)
+        return Posterior(
+            self.static_head(s_tilde), Gaussian(insert(q_d.mean, a), insert(q_d.log_var, a))
+        )
+
+
+class AnchoredPrior(nn.Module):
+    """p(d_t | d_<t) over the elements that move; the anchor's d is zero."""
+
+    def __init__(self, dynamic_dim: int, hidden: int, layers: int, *, anchor: Anchor) -> None:
+        super().__init__()
+        self.anchor = anchor
+        self.others = DynamicPrior(dynamic_dim, hidden, layers)
+
+    def forward(self, d: Float[Tensor, "B T D"], mask: Steps) -> Gaussian:
+        """Return the prior at every step, teacher-forced; at the anchor it does not count."""
+        a = anchor_index(mask, self.anchor)
+        p = self.others(drop(d, a), drop(mask[..., None], a)[..., 0])
+        return Gaussian(insert(p.mean, a), insert(p.log_var, a))
+
+    def rollout(self, n: int, length: int, *, means: bool = False) -> Float[Tensor, "n T D"]:
+        """Draw n trajectories with a zero at the anchor."""
+        if length == 1:
+            return next(self.parameters()).new_zeros(n, 1, self.others.size)
+        d = self.others.rollout(n, length - 1, means=means)
+        mask = torch.ones(n, length, dtype=torch.bool, device=d.device)
+        return insert(d, anchor_index(mask, self.anchor))

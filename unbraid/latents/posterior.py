@@ -1,0 +1,72 @@
+"""q(s | x) and q(d_t | ...) from the features of the whole sequence."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from unbraid.latents.heads import GaussianHead, run_recurrent
+from unbraid.records import Features, Gaussian, Posterior
+
+Steps = Bool[Tensor, "B T"]
+
+
+class SequencePosterior(nn.Module):
+    """A bi-LSTM's last states give s; its outputs, through a forward RNN, give d_t."""
+
+    def __init__(self, features: int, static_dim: int, dynamic_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.reader = nn.LSTM(features, hidden, batch_first=True, bidirectional=True)
+        self.static_head = GaussianHead(2 * hidden, static_dim)
+        self.tracker = nn.RNN(2 * hidden, hidden, batch_first=True)
+        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+
+    def forward(self, h: Features, mask: Steps) -> Posterior:
+        """Return both posteriors."""
+        out, last = run_recurrent(self.reader, h, mask)
+        tracked, _ = run_recurrent(self.tracker, out, mask)
+        return Posterior(self.static_head(last), self.dynamic_head(tracked))
+
+    def static(self, h: Features, mask: Steps) -> Gaussian:
+        """Return q(s | x) alone, without the work for d."""
+        return self.static_head(run_recurrent(self.reader, h, mask)[1])
+
+
+class FullPosterior(nn.Module):
+    """DSVAE "full": d_t is read from the sequence and s together.
+
+    Departure: d is conditioned on the mean of q(s | x), not on a draw, so that encoding has no
+    randomness and the KL of d stays analytic.
+    """
+
+    def __init__(self, features: int, static_dim: int, dynamic_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.reader = nn.LSTM(features, hidden, batch_first=True, bidirectional=True)
+        self.static_head = GaussianHead(2 * hidden, static_dim)
+        sizes = features + static_dim
+        self.follower = nn.LSTM(sizes, hidden, batch_first=True, bidirectional=True)
+        self.tracker = nn.RNN(2 * hidden, hidden, batch_first=True)
+        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+
+    def forward(self, h: Features, mask: Steps) -> Posterior:
+        """Return both posteriors."""
+        q_s = self.static_head(run_recurrent(self.reader, h, mask)[1])
+        s: Float[Tensor, "B T S"] = q_s.mean[:, None].expand(-1, h.shape[1], -1)
+        out, _ = run_recurrent(self.follower, torch.cat([h, s], -1), mask)
+        tracked, _ = run_recurrent(self.tracker, out, mask)
+        return Posterior(q_s, self.dynamic_head(tracked))
+
+
+class FactorisedPosterior(nn.Module):
+    """DSVAE "factorised": d_t is read from x_t alone."""
+
+    def __init__(self, features: int, static_dim: int, dynamic_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.reader = nn.LSTM(features, hidden, batch_first=True, bidirectional=True)
+        self.static_head = GaussianHead(2 * hidden, static_dim)
+        self.step = nn.Sequential(nn.Linear(features, hidden), nn.ReLU())
+        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+
+    def forward(self, h: Features, mask: Steps) -> Posterior:
+        """Return both posteriors."""
+        q_s = self.static_head(run_recurrent(self.reader, h, mask)[1])
+        return Posterior(q_s, self.dynamic_head(self.step(h)))

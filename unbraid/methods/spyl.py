@@ -1,0 +1,182 @@
+"""SPYL: contrastive learning whose views come from the model itself.
+
+Paper: Naiman, Berman, Azencot, "Sample and Predict Your Latent", ICML 2023, Eq. (6) to (9) and
+Algorithm 1.
+
+Idea: the batch's own posteriors say who is near and who is far (pairwise KL). A code drawn from a
+near (far) posterior is decoded together with a draw of the other factor from the prior and
+encoded again: a positive (negative) view, without any augmentation, for any modality.
+
+Letters: s -> s; d_1:T -> d; lambda_1 .. lambda_3 -> w_reconstruction, w_kl_static, w_kl_dynamic;
+lambda_4 -> w_nce; lambda_5 -> w_mi; tau -> temperature.
+
+Departures:
+* 2n negatives for each of n anchors would be 2n² decoded sequences. One bank of 2n is generated
+  per batch, n for s (s̃_j from every posterior j, d̃ from the prior) and n for d (the reverse);
+  each anchor draws its positive and takes its negatives from it by the rank of their sources.
+* With `partner="batch"` the other factor comes from another sequence's posterior instead of the
+  prior, and all 2n members serve both factors.
+* `positives="self"` takes the anchor's own regenerated code, as the authors' code does.
+* No gradient passes through the bank unless `bank_gradient`; generated sequences do not move
+  BatchNorm's running statistics.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from unbraid.latents.posterior import SequencePosterior
+from unbraid.latents.prior import DynamicPrior
+from unbraid.methods.base import VariationalMethod, check_sizes
+from unbraid.nets import NetConfig, decoder_for, encoder_for
+from unbraid.nets.steps import frozen_statistics
+from unbraid.objectives.contrastive import info_nce_against
+from unbraid.objectives.divergence import flatten_steps, pairwise_kl
+from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.mutual import densities, static_dynamic
+from unbraid.objectives.reconstruction import misfit
+from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms
+
+Pool = Literal["farthest", "middle", "middle+farthest", "random"]
+Sources = Int[Tensor, " M"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SPYLConfig:
+    """Defaults are the paper's Sprites setting, Table 6."""
+
+    static_dim: int = 256
+    dynamic_dim: int = 32
+    negatives: Pool = "farthest"
+    positives: Literal["pool", "self"] = "pool"
+    views: Literal["predictive", "reparametrised"] = "predictive"
+    partner: Literal["prior", "batch"] = "prior"
+    bank_gradient: bool = False
+    temperature: float = 0.5
+    warmup_steps: int = 0  # steps before the contrastive terms count
+    w_reconstruction: float = 10.0
+    w_kl_static: float = 5.0
+    w_kl_dynamic: float = 1.0
+    w_nce: float = 5.0
+    w_mi: float = 1.0
+    net: NetConfig = field(default_factory=lambda: NetConfig(channels=(32, 64, 128, 256)))
+
+    def __post_init__(self) -> None:
+        check_sizes(self)
+        if self.temperature <= 0:
+            raise ValueError(f"temperature must be positive, got {self.temperature}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """Codes of M generated sequences and, for each, whose posterior its code was drawn from."""
+
+    codes: Float[Tensor, "M K"]
+    sources: Sources
+
+
+class SPYL(VariationalMethod):
+    """C-DSVAE's model and objective with views sampled and predicted by the model."""
+
+    paper: ClassVar[str] = "Naiman, Berman, Azencot, Sample and Predict Your Latent, ICML 2023"
+    Config = SPYLConfig
+
+    def __init__(self, spec: Spec, config: SPYLConfig) -> None:
+        super().__init__()
+        self.spec, self.config = spec, config
+        c, net = config, config.net
+        self.encoder = encoder_for(spec, net)
+        self.posterior = SequencePosterior(
+            self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
+        )
+        self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
+        self.decoder = decoder_for(spec, net, c.static_dim + c.dynamic_dim)
+
+    def loss(self, batch: Batch, step: int) -> Terms:
+        c = self.config
+        _, q = self.infer(batch)
+        z = q.sample()
+        errors = misfit(self.decoder(z, batch.mask), batch)
+        weights = (c.w_reconstruction, c.w_kl_static, c.w_kl_dynamic)
+        terms = negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
+        if step >= c.warmup_steps:
+            terms |= self._contrast(batch, q, z)
+        mi = static_dynamic(densities(z, q, batch.mask), self.spec.size)
+        return terms | {"mi_static_dynamic": (c.w_mi, mi)}
+
+    def _contrast(self, batch: Batch, q: Posterior, z: Codes) -> Terms:
+        """Return the InfoNCE rows of s and d."""
+        with torch.set_grad_enabled(self.config.bank_gradient and torch.is_grad_enabled()):
+            static, dynamic = self._banks(batch, q)
+        far_s = pairwise_kl(q.s.detach())
+        far_d = pairwise_kl(*flatten_steps(q.d.detach(), batch.mask))
+        d = (z.d * batch.mask[..., None]).flatten(1)
+        weight = -self.config.w_nce
+        return {
+            "mi_static": (weight, self._estimate(z.s, static, far_s)),
+            "mi_dynamic": (weight, self._estimate(d, dynamic, far_d)),
+        }
+
+    def _banks(self, batch: Batch, q: Posterior) -> tuple[Bank, Bank]:
+        """Generate the bank of this batch: one view for s, one for d."""
+        c, n = self.config, len(batch)
+        every = torch.arange(n, device=batch.x.device)
+        if c.views == "reparametrised":
+            z = q.sample()
+            d = (z.d * batch.mask[..., None]).flatten(1)
+            return Bank(z.s, every), Bank(d, every)
+        drawn = self.sample(n, batch.x.shape[1])
+        z, again = q.sample(), q.sample()
+        if c.partner == "batch":
+            others = torch.randperm(n, device=every.device)
+            first, second = Codes(z.s, again.d[others]), Codes(again.s[others], z.d)
+        else:
+            others, first, second = every, Codes(z.s, drawn.d), Codes(drawn.s, z.d)
+        made = self._predict(first, second, torch.cat([batch.mask[others], batch.mask]))
+        s, d = made.s, made.d.flatten(1)
+        if c.partner == "prior":
+            return Bank(s[:n], every), Bank(d[n:], every)
+        return Bank(s, torch.cat([every, others])), Bank(d, torch.cat([others, every]))
+
+    def _predict(self, first: Codes, second: Codes, mask: Tensor) -> Codes:
+        """Decode two sets of codes, encode the result, draw from its posterior."""
+        codes = Codes(torch.cat([first.s, second.s]), torch.cat([first.d, second.d]))
+        with frozen_statistics(self.encoder, self.decoder):
+            x = self.decoder(codes, mask).mean
+            z = self.infer(Batch(x, mask))[1].sample()
+        return Codes(z.s, z.d * mask[..., None])
+
+    def _estimate(self, anchor: Tensor, bank: Bank, distance: Tensor) -> Scalar:
+        """Return InfoNCE with this anchor's positive and negatives out of the bank."""
+        c = self.config
+        near, far = pools(distance, c.negatives)
+        if c.positives == "self":
+            near = torch.eye(len(anchor), dtype=torch.bool, device=near.device)
+        member = near[:, bank.sources].float().multinomial(1)[:, 0]
+        return info_nce_against(
+            anchor, bank.codes[member], bank.codes,
+            negatives=far[:, bank.sources], temperature=c.temperature,
+        )  # fmt: skip
+
+
+def pools(
+    distance: Float[Tensor, "B B"], negatives: Pool
+) -> tuple[Bool[Tensor, "B B"], Bool[Tensor, "B B"]]:
+    """Say for every anchor which sources are near (first third) and which serve as negatives.
+
+    Sources are ranked by distance from the anchor, nearest (itself) first; Table 4 of the paper
+    lists the rules for negatives. "random" draws a third of all others anew.
+    """
+    n = len(distance)
+    third, two_thirds = max(1, n // 3), min(2 * n // 3, n - 1)
+    rank = distance.argsort(1).argsort(1)  # (B, B): 0 for the nearest
+    near = rank < third
+    if negatives == "random":
+        keys = torch.rand_like(distance).fill_diagonal_(2.0)  # never the anchor itself
+        return near, keys.argsort(1).argsort(1) < third
+    low = two_thirds if negatives == "farthest" else third
+    high = two_thirds if negatives == "middle" else n
+    return near, (rank >= low) & (rank < high)

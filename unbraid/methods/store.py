@@ -1,0 +1,98 @@
+"""Saved models: `model.safetensors` for the weights, `model.json` for everything else."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+import unbraid
+from unbraid.files import write_whole
+from unbraid.methods import METHODS, Method, find_method
+from unbraid.records import Factor, Spec
+from unbraid.settings import as_table, build
+
+FORMAT = "unbraid-model-1"
+
+
+def save_model(method: Method, folder: Path, training: dict[str, Any] | None = None) -> None:
+    """Write a model; each file is written aside and renamed, so none is ever half there.
+
+    Args:
+        method: the model.
+        folder: where; made if it is not there.
+        training: what is known of its training, kept in `model.json`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name = next(name for name, cls in METHODS.items() if cls is type(method))
+    about = {
+        "format": FORMAT,
+        "unbraid": unbraid.__version__,
+        "method": name,
+        "config": as_table(method.config),
+        "spec": dataclasses.asdict(method.spec),
+        "training": training or {},
+    }
+    weights = {
+        key: value.detach().cpu().contiguous().clone() for key, value in method.state_dict().items()
+    }
+    write_whole(folder / "model.safetensors", lambda path: save_file(weights, path))
+    write_whole(folder / "model.json", lambda path: path.write_text(json.dumps(about, indent=1)))
+
+
+def load_model(folder: Path, device: str | torch.device = "cpu") -> Method:
+    """Return a saved model, ready for use (evaluation mode).
+
+    Raises:
+        ValueError: if the files are missing, foreign or damaged; the sentence says which.
+    """
+    about = read_about(folder)
+    cls = find_method(about["method"])
+    method = cls(
+        spec_from_table(about["spec"]),
+        build(cls.Config, about["config"], where=str(folder / "model.json")),
+    )
+    path = folder / "model.safetensors"
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged or not a safetensors file: {error}.") from None
+    try:
+        method.load_state_dict(weights)
+    except RuntimeError as error:
+        first = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
+        raise ValueError(f"{path} does not belong to {folder / 'model.json'}: {first}") from None
+    return method.to(device).eval()
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Return the contents of `model.json`, checked to be ours."""
+    path = folder / "model.json"
+    if not path.is_file():
+        raise ValueError(
+            f"{folder} holds no model: there is no model.json. Give the folder of a run, "
+            "e.g. runs/toy-sprites/dbse/0."
+        )
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    found = about.get("format") if isinstance(about, dict) else None
+    if found != FORMAT:
+        raise ValueError(f"{path} is not a model of ours: its format is {found!r}, not {FORMAT!r}.")
+    return about
+
+
+def spec_from_table(table: dict[str, Any]) -> Spec:
+    """Undo `dataclasses.asdict` of a Spec that went through JSON."""
+    values: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in table.items()
+    }
+    for side in ("static", "dynamic"):
+        values[side] = tuple(
+            Factor(**{**factor, "values": tuple(factor["values"])}) for factor in table[side]
+        )
+    return Spec(**values)

@@ -1,0 +1,55 @@
+"""x -> features and codes -> x. A method asks here for parts and never learns the modality."""
+
+from dataclasses import dataclass
+
+from unbraid.nets.audio import AudioDecoder, AudioEncoder
+from unbraid.nets.frames import FrameDecoder, FrameEncoder
+from unbraid.nets.series import SeriesDecoder, SeriesEncoder
+from unbraid.records import Spec
+
+__all__ = ["Decoder", "Encoder", "NetConfig", "decoder_for", "encoder_for"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetConfig:
+    """Sizes of the networks; a modality reads its own fields and `hidden`."""
+
+    channels: tuple[int, ...] = (64, 128, 256, 512)  # video: convolutions, outermost first
+    features: int = 128  # video: size of a frame's feature vector
+    audio_hidden: int = 256  # audio: the decoder's inner layer
+    series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
+    hidden: int = 256  # every recurrent net of posterior and prior
+    prior_layers: int = 1  # LSTM layers of p(d_t | d_<t)
+
+    def __post_init__(self) -> None:
+        sizes = (*self.channels, *self.series_layers)
+        sizes = (*sizes, self.features, self.audio_hidden, self.hidden, self.prior_layers)
+        if min(sizes) < 1 or not self.channels or not self.series_layers:
+            raise ValueError("net sizes must all be 1 or more.")
+        if self.series_layers[0] != self.series_layers[-1]:
+            raise ValueError(
+                f"series_layers must end as it starts, e.g. [32, 64, 32], got "
+                f"{list(self.series_layers)}."
+            )
+
+
+Encoder = FrameEncoder | AudioEncoder | SeriesEncoder
+Decoder = FrameDecoder | AudioDecoder | SeriesDecoder
+
+
+def encoder_for(spec: Spec, net: NetConfig) -> Encoder:
+    """Return the network Batch -> features; its `features` attribute is their size."""
+    if spec.kind == "video":
+        return FrameEncoder(spec.frame, net.channels, net.features)
+    if spec.kind == "audio":
+        return AudioEncoder(spec.frame[0])
+    return SeriesEncoder(spec, net.series_layers)
+
+
+def decoder_for(spec: Spec, net: NetConfig, code: int) -> Decoder:
+    """Return the network (Codes, mask) -> Prediction; `code` is the size of s and d_t joined."""
+    if spec.kind == "video":
+        return FrameDecoder(spec.frame, net.channels, code)
+    if spec.kind == "audio":
+        return AudioDecoder(spec.frame[0], code, net.audio_hidden)
+    return SeriesDecoder(spec.frame, code, net.series_layers)

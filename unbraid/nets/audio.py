@@ -1,0 +1,36 @@
+"""Audio: spectrogram columns are features already; a two-layer decoder brings them back.
+
+Departure: no activation after the last layer. The papers print LeakyReLU there, but standardised
+log-mel bands are negative half of the time.
+"""
+
+from torch import Tensor, nn
+
+from unbraid.nets.frames import join
+from unbraid.records import Batch, Codes, Features, Prediction
+
+
+class AudioEncoder(nn.Module):
+    """x_t -> x_t: the recurrent nets read the columns themselves."""
+
+    def __init__(self, bands: int) -> None:
+        super().__init__()
+        self.features = bands
+
+    def forward(self, batch: Batch) -> Features:
+        """Return the columns, zeros where a sequence has ended."""
+        return batch.x * batch.mask[..., None]
+
+
+class AudioDecoder(nn.Module):
+    """(s, d_t) -> x_t by two linear layers."""
+
+    def __init__(self, bands: int, code: int, hidden: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(code, hidden), nn.LeakyReLU(), nn.Linear(hidden, bands)
+        )
+
+    def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
+        """Return the decoded columns; `mask` saves nothing here."""
+        return Prediction(self.layers(join(codes)))

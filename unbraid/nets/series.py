@@ -1,0 +1,67 @@
+"""Series: windows of W rows and F channels; one feature vector and one code per window.
+
+Departure: the papers leave open how the rows of a window become one vector: an LSTM of the last
+layer's size reads them. Where values can be missing, the rows are joined with what is observed.
+"""
+
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unbraid.nets.frames import join
+from unbraid.nets.steps import per_step
+from unbraid.records import Batch, Codes, Features, Prediction, Spec
+
+SMALLEST_SCALE = 0.01  # of a standardised channel: keeps the likelihood bounded
+
+
+def _ladder(sizes: tuple[int, ...]) -> nn.Sequential:
+    """Return linear layers of these sizes, each followed by ReLU."""
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(sizes):
+        layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+class SeriesEncoder(nn.Module):
+    """Window -> features: linear layers on every row, then an LSTM over the rows."""
+
+    def __init__(self, spec: Spec, layers: tuple[int, ...]) -> None:
+        super().__init__()
+        self.sees_gaps = spec.missing
+        self.rows = _ladder((spec.frame[1] * (2 if spec.missing else 1), *layers))
+        self.reader = nn.LSTM(layers[-1], layers[-1], batch_first=True)
+        self.features = layers[-1]
+
+    def forward(self, batch: Batch) -> Features:
+        """Return the features of every window."""
+        x = batch.x.where(batch.counts, 0.0)
+        if self.sees_gaps:
+            x = torch.cat([x, batch.counts.expand_as(batch.x).to(x.dtype)], -1)
+        return per_step(self._encode, x, batch.mask)
+
+    def _encode(self, x: Float[Tensor, "N W F"]) -> Float[Tensor, "N K"]:
+        return self.reader(self.rows(x))[0][:, -1]
+
+
+class SeriesDecoder(nn.Module):
+    """(s, d_t) -> mean and scale of every row of window t."""
+
+    def __init__(self, frame: tuple[int, ...], code: int, layers: tuple[int, ...]) -> None:
+        super().__init__()
+        self.window, channels = frame
+        self.root = nn.Sequential(nn.Linear(code, layers[0]), nn.Tanh())
+        self.writer = nn.LSTM(layers[0], layers[0], batch_first=True)
+        self.rows = _ladder(layers)
+        self.out = nn.Linear(layers[-1], 2 * channels)
+
+    def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
+        """Return mean and log-variance of every row; `mask` saves nothing here."""
+        z = join(codes)
+        told = self.root(z.flatten(0, 1))[:, None].expand(-1, self.window, -1)  # (B T, W, K)
+        out = self.out(self.rows(self.writer(told)[0])).unflatten(0, z.shape[:2])
+        mean, raw = out.chunk(2, -1)  # (B, T, W, F)
+        scale = nn.functional.softplus(raw) + SMALLEST_SCALE
+        return Prediction(mean, 2 * scale.log())

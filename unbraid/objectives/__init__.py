@@ -1,0 +1,1 @@
+"""Pure functions, one family of loss terms per file."""

@@ -1,0 +1,173 @@
+"""Bookkeeping while training: the log, checkpoints, the budget, validation."""
+
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from lightning import Trainer
+
+from unbraid.data.corpus import Split
+from unbraid.training.config import TrainingConfig
+from unbraid.training.guards import CollapseWatch
+from unbraid.training.module import TrainingModule, seed_step, total
+
+Row = dict[str, float]
+
+
+class Clock(lightning.Callback):
+    """Counts minutes of training over all sessions of a run and stops at the budget."""
+
+    def __init__(self, max_minutes: float) -> None:
+        self.max_minutes = max_minutes
+        self.before = 0.0
+        self.started = time.monotonic()
+        self.reason = ""
+
+    @property
+    def minutes(self) -> float:
+        """Minutes of training so far."""
+        return self.before + (time.monotonic() - self.started) / 60
+
+    def on_train_start(self, trainer: Trainer, module: Any) -> None:
+        self.started = time.monotonic()
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        if self.max_minutes and self.minutes >= self.max_minutes:
+            self.stop(trainer, "budget")
+
+    def stop(self, trainer: Trainer, reason: str) -> None:
+        """Let the present step be the last one."""
+        self.reason = self.reason or reason
+        trainer.should_stop = True
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"minutes": self.minutes}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.before = state_dict["minutes"]
+
+
+class LogBook(lightning.Callback):
+    """Writes one row per `log_every` steps to log.csv: the mean of every term in between."""
+
+    def __init__(self, path: Path, every: int, clock: Clock) -> None:
+        self.path, self.every, self.clock = path, every, clock
+        self.sums: dict[str, torch.Tensor] = {}
+        self.counts: dict[str, int] = {}
+        self.row: Row = {}
+        self.notes: list[str] = []
+        self.watch = CollapseWatch()
+
+    def on_train_batch_end(
+        self, trainer: Trainer, module: Any, outputs: Any, batch: Any, index: int
+    ) -> None:
+        rows = {name: value for name, (_, value) in module.terms.items()}
+        rows["loss"] = total(module.terms)
+        for name, value in rows.items():
+            self.sums[name] = self.sums.get(name, torch.zeros_like(value)) + value
+            self.counts[name] = self.counts.get(name, 0) + 1
+        if trainer.global_step % self.every == 0:
+            self.flush(trainer.global_step, len(batch))
+
+    def flush(self, step: int, batch_size: int) -> None:
+        """Write the means since the last row."""
+        means = {name: float(value) / self.counts[name] for name, value in self.sums.items()}
+        self.sums, self.counts = {}, {}
+        head = {"step": float(step), "minutes": round(self.clock.minutes, 4)}
+        self.row = head | {"loss": means.pop("loss")} | means
+        append_row(self.path, self.row)
+        self.notes += self.watch.look(step, means)
+
+    def state_dict(self) -> dict[str, Any]:
+        # The sums of an unfinished row travel along, so a resumed log is the same log.
+        return {"sums": self.sums, "counts": self.counts, "notes": self.notes}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.sums, self.counts = state_dict["sums"], state_dict["counts"]
+        self.notes = state_dict["notes"]
+
+
+def append_row(path: Path, row: Row) -> None:
+    """Append a row to a CSV file; the file is rewritten only when a row brings new columns."""
+    names: list[str] = []
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            names = next(csv.reader(file), [])
+    new = [name for name in row if name not in names]
+    if new:
+        old = read_rows(path) if names else []
+        write_rows(path, [*old, row], names + new)
+        return
+    with path.open("a", newline="", encoding="utf-8") as file:
+        csv.DictWriter(file, names).writerow({key: f"{value:.6g}" for key, value in row.items()})
+
+
+def write_rows(path: Path, rows: list[Any], names: list[str]) -> None:
+    """Write a whole CSV file of rows of numbers."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def cut_rows(path: Path, step: int) -> None:
+    """Drop what was logged after `step`: a resumed run writes it again."""
+    if not path.exists():
+        return
+    rows = read_rows(path)
+    kept = [row for row in rows if float(row["step"]) <= step]
+    if len(kept) < len(rows):
+        write_rows(path, kept, list(rows[0]))
+
+
+class Checkpoints(lightning.Callback):
+    """Keeps the last state of the run on disk."""
+
+    def __init__(self, path: Path, every: int) -> None:
+        self.path, self.every = path, every
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        if trainer.global_step % self.every == 0 or trainer.should_stop:
+            trainer.save_checkpoint(self.path)
+
+    def on_train_end(self, trainer: Trainer, module: Any) -> None:
+        trainer.save_checkpoint(self.path)
+
+
+class Validation(lightning.Callback):
+    """Computes the loss on held-out sequences, with the same draws each time."""
+
+    def __init__(self, split: Split, config: TrainingConfig, path: Path, seed: int) -> None:
+        self.split = split.select(slice(0, config.validation_sequences))
+        self.config, self.path, self.seed = config, path, seed
+        self.row: Row = {}
+
+    def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
+        if trainer.global_step % self.config.validate_every == 0 and len(self.split):
+            self.row = {"step": float(trainer.global_step)} | self.measure(module)
+            append_row(self.path, self.row)
+
+    @torch.no_grad()
+    def measure(self, module: TrainingModule) -> Row:
+        """Return the mean of every term over the validation sequences."""
+        module.eval()
+        seed_step(self.seed, -1)
+        sums: Row = {}
+        for batch in self.split.batches(self.config.batch_size, module.device):
+            terms = module.method.loss(batch, module.global_step)
+            values = {name: value for name, (_, value) in terms.items()} | {"loss": total(terms)}
+            for name, value in values.items():
+                share = len(batch) / len(self.split)
+                sums[name] = sums.get(name, 0.0) + share * float(value)
+        module.train()
+        return sums

@@ -1,0 +1,36 @@
+"""How to train: settings that are not the method's own."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """Optimiser, budget and bookkeeping. The papers use Adam at a constant rate, no clipping."""
+
+    batch_size: int = 64
+    lr: float = 1e-3
+    schedule: Literal["constant", "cosine"] = "constant"  # cosine: down to a tenth of `lr`
+    warmup_steps: int = 0  # linear rise of the rate from zero
+    clip: float = 0.0  # norm of the gradient at most; 0 = no clipping
+
+    epochs: int = 100
+    steps: int = 0  # budget in optimiser steps; 0 = by epochs
+    max_minutes: float = 0.0  # budget in minutes of training, resumed ones included; 0 = none
+
+    log_every: int = 20  # steps averaged into one row of log.csv
+    validate_every: int = 500  # steps
+    validation_sequences: int = 256  # at most
+    checkpoint_every: int = 500  # steps
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError(f"lr must be positive, got {self.lr}.")
+        for name in ("batch_size", "epochs", "log_every", "validate_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}.")
+        for name in ("steps", "max_minutes", "clip", "warmup_steps", "validation_sequences"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be 2 or more: batch statistics need company.")

@@ -1,0 +1,247 @@
+"""Train a method on a data set into a run folder, or go on with one."""
+
+import logging
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from rich.console import Console
+
+from unbraid.data import DATASETS, load
+from unbraid.data.arrays import open_file
+from unbraid.data.corpus import Corpus
+from unbraid.files import write_whole
+from unbraid.methods import Method, find_method
+from unbraid.methods.store import load_model, read_about, save_model
+from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows
+from unbraid.training.checkpoint import SafeCheckpointIO, method_weights, read_checkpoint
+from unbraid.training.guards import NonFiniteLossError
+from unbraid.training.module import TrainingModule, seed_step
+from unbraid.training.plan import Plan, read_plan
+from unbraid.training.progress import Display
+from unbraid.training.stream import BatchStream
+
+CHECKPOINT = Path("checkpoints") / "last.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder: config.toml, log.csv, checkpoints/, model.safetensors, model.json."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Plan:
+        """The settings the run was made with."""
+        return read_plan(self.path / "config.toml")
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What `model.json` says of the model and its training."""
+        return read_about(self.path)
+
+    def model(self, device: str = "cpu") -> Method:
+        """Return the trained model, ready for use."""
+        return load_model(self.path, device)
+
+    def corpus(self) -> Corpus:
+        """Return the data set the run was trained on."""
+        return open_corpus(self.plan)
+
+
+def open_run(path: str | Path) -> Run:
+    """Return the run of a folder, or say that it is none."""
+    run = Run(Path(path))
+    if not (run.path / "config.toml").is_file():
+        raise ValueError(f"{run.path} is not a run folder: it has no config.toml.")
+    return run
+
+
+def open_corpus(plan: Plan) -> Corpus:
+    """Return the data of a plan: a data set of the catalogue or a file of arrays."""
+    return load(plan.data, plan.data_options) if plan.data in DATASETS else open_file(plan.data)
+
+
+def run_folder(root: str | Path, plan: Plan) -> Path:
+    """Return `<root>/<data>/<method>/<seed>`."""
+    return Path(root) / Path(plan.data).stem / plan.method / str(plan.seed)
+
+
+def fit(
+    plan: Plan, path: str | Path, *, console: Console | None = None, device: str = "cpu"
+) -> Run:
+    """Train by a plan into a new run folder.
+
+    Args:
+        plan: what to do, from `make_plan`.
+        path: the run folder; must not hold a run yet.
+        console: where progress is shown; nowhere if None.
+        device: where to train.
+
+    Raises:
+        NonFiniteLossError: the run folder then holds the last good state.
+    """
+    run = Run(Path(path))
+    if (run.path / "config.toml").exists():
+        raise ValueError(
+            f"{run.path} holds a run already. Go on with it (--resume {run.path}), choose another "
+            "--seed or --out, or delete the folder."
+        )
+    corpus = open_corpus(plan)
+    trainer = _Session(plan, corpus, run, console, device)
+    text = plan.as_toml()
+    write_whole(run.path / "config.toml", lambda aside: aside.write_text(text, encoding="utf-8"))
+    trainer.go(None)
+    return run
+
+
+def resume(
+    path: str | Path, *, sets: tuple[str, ...] = (), console: Console | None = None,
+    device: str = "cpu",
+) -> Run:  # fmt: skip
+    """Go on with a run where it stopped; the result equals that of an uninterrupted run.
+
+    Args:
+        path: the run folder.
+        sets: settings to change from here on, e.g. a longer budget or a smaller rate.
+        console: where progress is shown; nowhere if None.
+        device: where to train.
+    """
+    run = open_run(path)
+    plan = read_plan(run.path / "config.toml", sets)
+    checkpoint = run.path / CHECKPOINT
+    step = read_checkpoint(checkpoint)["global_step"]
+    session = _Session(plan, open_corpus(plan), run, console, device)
+    for name in ("log.csv", "validation.csv"):
+        cut_rows(run.path / name, step)
+    text = plan.as_toml()
+    write_whole(run.path / "config.toml", lambda aside: aside.write_text(text, encoding="utf-8"))
+    session.go(checkpoint)
+    return run
+
+
+class _Session:
+    """One call of Lightning's Trainer and what is written around it."""
+
+    def __init__(
+        self, plan: Plan, corpus: Corpus, run: Run, console: Console | None, device: str
+    ) -> None:
+        self.plan, self.run = plan, run
+        seed_step(plan.seed, -2)
+        method = find_method(plan.method)(corpus.spec, plan.method_config)
+        c = plan.training
+        c = replace(c, batch_size=min(c.batch_size, len(corpus.train)))
+        stream = BatchStream(
+            corpus.train, c.batch_size, seed=plan.seed, device=device,
+            start=lambda: self.trainer.global_step,
+        )  # fmt: skip
+        self.stream = stream
+        self.steps = c.steps or c.epochs * stream.steps_per_epoch
+        self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
+        self.clock = Clock(c.max_minutes)
+        self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
+        validation = Validation(corpus.validation, c, run.path / "validation.csv", plan.seed)
+        callbacks: list[lightning.Callback] = [self.clock, self.book, validation]
+        if console is not None:
+            callbacks.append(Display(console, self.book, self.clock, validation, self.steps))
+        callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every))
+        self.trainer = _trainer(callbacks, self.steps, c.clip, device)
+
+    def go(self, checkpoint: Path | None) -> None:
+        """Train until the budget is used up, the user stops it, or the loss is not finite."""
+        with _quiet(), _stop_on_signal(self.clock, self.trainer):
+            try:
+                self.trainer.fit(self.module, self.stream, ckpt_path=checkpoint)
+            except NonFiniteLossError as error:
+                raise self._rolled_back(error) from None
+        self._save(self.clock.reason or "finished", self.trainer.global_step)
+
+    def _save(self, reason: str, step: int) -> None:
+        training = {
+            "reason": reason,
+            "finished": reason in ("finished", "budget"),
+            "steps": step,
+            "epochs": round(step / self.stream.steps_per_epoch, 2),
+            "minutes": round(self.clock.minutes, 2),
+            "seed": self.plan.seed,
+            "notes": self.book.notes,
+        }
+        save_model(self.module.method, self.run.path, training)
+
+    def _rolled_back(self, error: NonFiniteLossError) -> NonFiniteLossError:
+        """Put the last good state back and say what to do."""
+        path = self.run.path / CHECKPOINT
+        lower = self.plan.training.lr / 3
+        if not path.exists():
+            advice = f"Nothing was saved yet: start again with --set training.lr={lower:.1g}."
+            return NonFiniteLossError(f"{error} {advice}")
+        state = read_checkpoint(path)
+        self.module.method.load_state_dict(method_weights(state))
+        self._save("not finite", state["global_step"])
+        return NonFiniteLossError(
+            f"{error} The run is back at step {state['global_step']}, its last good state. Try "
+            f"`unbraid fit --resume {self.run.path} --set training.lr={lower:.1g}`, or "
+            "--set training.clip=10."
+        )
+
+
+def _trainer(
+    callbacks: list[lightning.Callback], steps: int, clip: float, device: str
+) -> lightning.Trainer:
+    with _quiet():
+        return lightning.Trainer(
+            accelerator="cpu" if device == "cpu" else "auto", devices=1, max_steps=steps,
+            max_epochs=-1, callbacks=callbacks, plugins=[SafeCheckpointIO()], logger=False,
+            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+            num_sanity_val_steps=0, gradient_clip_val=clip or None,
+        )  # fmt: skip
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Lightning's tips and notices off the screen."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _stop_on_signal(clock: Clock, trainer: lightning.Trainer) -> Iterator[None]:
+    """Turn the first Ctrl-C (or a polite kill) into a stop after the present step."""
+
+    def stop(number: int, frame: Any) -> None:
+        signal.signal(number, signal.default_int_handler)  # a second one stops at once
+        clock.stop(trainer, "interrupted")
+
+    old = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            old[number] = signal.signal(number, stop)
+    except ValueError:  # not in the main thread: leave signals alone
+        old = {}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def torch_device(name: str) -> str:
+    """Return a device that exists, or say which do."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device '{name}' is not there. Use --device cpu.")
+    return name

@@ -1,0 +1,76 @@
+"""One training step: sum the loss table, and keep its rows for the log."""
+
+import math
+from collections.abc import Callable
+
+import lightning
+import torch
+from torch import Tensor
+from torch.optim import Adam, Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from unbraid.methods.base import Method
+from unbraid.records import Batch, Terms
+from unbraid.training.config import TrainingConfig
+from unbraid.training.guards import check_gradients, check_terms
+
+
+def total(terms: Terms) -> Tensor:
+    """Return the loss: the sum of weight times value over the rows."""
+    return torch.stack([weight * value for weight, value in terms.values()]).sum()
+
+
+def seed_step(seed: int, step: int, rank: int = 0) -> None:
+    """Make a step's randomness depend on nothing but seed, step and process.
+
+    A step is then a function of the weights it starts from, which is what makes a resumed run
+    equal an uninterrupted one.
+    """
+    torch.manual_seed(hash((seed, step, rank)) % 2**63)
+
+
+class TrainingModule(lightning.LightningModule):
+    """A method in Lightning's clothes."""
+
+    def __init__(self, method: Method, config: TrainingConfig, *, seed: int, steps: int) -> None:
+        super().__init__()
+        self.method, self.config = method, config
+        self.seed, self.steps = seed, steps
+        self.terms: Terms = {}
+
+    def training_step(self, batch: Batch, index: int) -> Tensor:
+        step = self.global_step
+        seed_step(self.seed, step, self.global_rank)
+        terms = self.method.loss(batch, step)
+        check_terms(terms, step)
+        self.terms = {name: (weight, value.detach()) for name, (weight, value) in terms.items()}
+        return total(terms)
+
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        check_gradients(self.method, self.global_step)
+
+    def configure_optimizers(self) -> dict[str, object]:  # type: ignore[override]
+        optimizer = Adam(self.method.parameters(), lr=self.config.lr, foreach=True)
+        schedule = LambdaLR(optimizer, learning_rate_factor(self.config, self.steps))
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        }
+
+
+def learning_rate_factor(config: TrainingConfig, steps: int) -> Callable[[int], float]:
+    """Return the factor on `lr` at every step.
+
+    >>> factor = learning_rate_factor(TrainingConfig(schedule="cosine", warmup_steps=10), 110)
+    >>> [round(factor(step), 3) for step in (0, 5, 10, 60, 110)]
+    [0.1, 0.6, 1.0, 0.55, 0.1]
+    """
+
+    def factor(step: int) -> float:
+        rise = min(1.0, (step + 1) / config.warmup_steps) if config.warmup_steps else 1.0
+        if config.schedule == "constant" or step < config.warmup_steps:
+            return rise
+        gone = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
+        return 0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, gone)))
+
+    return factor

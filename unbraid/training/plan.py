@@ -1,0 +1,130 @@
+"""What a run will do, resolved once: defaults < preset < command line."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+import unbraid
+from unbraid.data import DATASETS
+from unbraid.data.arrays import is_file, open_file
+from unbraid.methods import find_method
+from unbraid.settings import Table, as_table, build, closest, merge, parse_sets, read_toml
+from unbraid.training.config import TrainingConfig
+
+PRESETS = Path(unbraid.__file__).parent / "presets"
+SECTIONS = ("data", "method", "training")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run before it starts: names, seed and every setting."""
+
+    data: str
+    method: str
+    preset: str
+    seed: int
+    data_options: Table
+    method_config: Any
+    training: TrainingConfig
+
+    def as_toml(self) -> str:
+        """Return the text of `config.toml`, from which `read_plan` makes the same plan."""
+        table = {
+            "run": {
+                "data": self.data, "method": self.method, "preset": self.preset,
+                "seed": self.seed, "unbraid": unbraid.__version__,
+            },
+            "data": self.data_options,
+            "method": as_table(self.method_config),
+            "training": as_table(self.training),
+        }  # fmt: skip
+        return tomli_w.dumps(table)
+
+
+def make_plan(
+    data: str, method: str, *, preset: str | None = None, sets: Iterable[str] = (), seed: int = 0
+) -> Plan:
+    """Resolve the settings of a run.
+
+    Args:
+        data: a name of the catalogue or a file of arrays.
+        method: a name of the catalogue of methods.
+        preset: a folder of presets such as `sprites` or `sprites/fast`, a TOML file, or "none";
+            without one, the data set's own preset is taken, else that of its kind.
+        sets: `section.name=value` words; sections are data, method and training.
+        seed: of the run.
+    """
+    find_method(method)
+    kind = _kind_of(data)
+    name = preset if preset is not None else _default_preset(data, kind, method)
+    table = merge(read_preset(name, method), parse_sets(sets))
+    return _build(data, method, name, seed, table)
+
+
+def read_plan(path: Path, sets: Iterable[str] = ()) -> Plan:
+    """Return the plan of a `config.toml`, with some settings changed if asked."""
+    table = read_toml(path)
+    try:
+        run = table.pop("run")
+        names = (run["data"], run["method"], run["preset"], run["seed"])
+    except (KeyError, TypeError):
+        raise ValueError(f"{path} is not the config.toml of a run: [run] is incomplete.") from None
+    return _build(*names, merge(table, parse_sets(sets)))
+
+
+def _build(data: str, method: str, preset: str, seed: int, table: Mapping[str, Any]) -> Plan:
+    for section in table:
+        if section not in SECTIONS:
+            raise KeyError(f"there is no section '{section}'.{closest(section, SECTIONS)}")
+    where = f"{preset}/{method}" if preset != "none" else method
+    return Plan(
+        data=data, method=method, preset=preset, seed=seed,
+        data_options=_data_options(data, table.get("data", {})),
+        method_config=build(find_method(method).Config, table.get("method", {}), where=where),
+        training=build(TrainingConfig, table.get("training", {}), where=f"{where} [training]"),
+    )  # fmt: skip
+
+
+def _data_options(data: str, table: Table) -> Table:
+    if data not in DATASETS:
+        return dict(table)
+    config = import_module(f"unbraid.data.{DATASETS[data].module}").Config
+    return as_table(build(config, table, where=f"data set {data}"))
+
+
+def _kind_of(data: str) -> str:
+    if data in DATASETS:
+        return DATASETS[data].kind
+    if is_file(data):
+        return open_file(data).spec.kind
+    raise KeyError(
+        f"there is no data set or file '{data}'.{closest(data, DATASETS)} "
+        "`unbraid data list` shows all; your own arrays go in an .npz file."
+    )
+
+
+def preset_names(method: str) -> list[str]:
+    """Return the presets there are for a method, e.g. `sprites` and `sprites/fast`."""
+    found = PRESETS.rglob(f"{method}.toml")
+    return sorted(path.parent.relative_to(PRESETS).as_posix() for path in found)
+
+
+def read_preset(name: str, method: str) -> Table:
+    """Return the table of a preset: a name, a TOML file, or "none" for an empty one."""
+    if name == "none":
+        return {}
+    if name.endswith(".toml"):
+        return read_toml(Path(name))
+    path = PRESETS / name / f"{method}.toml"
+    if not path.is_file():
+        known = preset_names(method)
+        raise KeyError(f"there is no preset '{name}' for {method}.{closest(name, known)}")
+    return read_toml(path)
+
+
+def _default_preset(data: str, kind: str, method: str) -> str:
+    return next((n for n in (data, kind) if n in preset_names(method)), "none")

@@ -1,0 +1,63 @@
+"""Says how training goes: a live line on a terminal, a line now and then elsewhere."""
+
+import time
+from typing import Any
+
+import lightning
+from lightning import Trainer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from unbraid.training.callbacks import Clock, LogBook, Validation
+
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class Display(lightning.Callback):
+    """Shows step, minutes, speed and every term of the loss."""
+
+    def __init__(
+        self, console: Console, book: LogBook, clock: Clock, validation: Validation, steps: int
+    ) -> None:
+        self.console, self.book, self.clock, self.validation = console, book, clock, validation
+        self.steps, self.shown, self.said = steps, 0.0, 0
+        self.began, self.first, self.sequences = 0.0, 0, 0
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(bar_width=20),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(),
+            console=console, disable=not console.is_terminal,
+        )  # fmt: skip
+
+    def on_train_start(self, trainer: Trainer, module: Any) -> None:
+        self.began, self.first = time.monotonic(), trainer.global_step
+        self.task = self.bar.add_task("training", total=self.steps, completed=trainer.global_step)
+        self.bar.start()
+
+    def on_train_batch_end(
+        self, trainer: Trainer, module: Any, outputs: Any, batch: Any, index: int
+    ) -> None:
+        step = trainer.global_step
+        self.sequences += len(batch)
+        for note in self.book.notes[self.said :]:
+            self.console.print(f"[yellow]{note}[/yellow]")
+        self.said = len(self.book.notes)
+        self.bar.update(self.task, completed=step)
+        if step % self.book.every == 0:
+            self.bar.update(self.task, description=self.line(step))
+            late = time.monotonic() - self.shown > SECONDS_BETWEEN_LINES
+            if not self.console.is_terminal and late:
+                self.shown = time.monotonic()
+                self.console.print(self.line(step), highlight=False, soft_wrap=True)
+
+    def line(self, step: int) -> str:
+        """Return one line that says how it stands."""
+        hidden = ("step", "minutes")
+        terms = "  ".join(f"{k} {v:.4g}" for k, v in self.book.row.items() if k not in hidden)
+        speed = self.sequences / max(1e-9, time.monotonic() - self.began)
+        held_out = self.validation.row.get("loss")
+        tail = "" if held_out is None else f"  validation {held_out:.4g}"
+        head = f"step {step}/{self.steps}  {self.clock.minutes:.1f} min  {speed:.1f} seq/s"
+        return f"{head}  {terms}{tail}"
+
+    def teardown(self, trainer: Trainer, module: Any, stage: str) -> None:
+        self.bar.stop()
