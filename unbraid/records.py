@@ -58,6 +58,8 @@ class Spec:
     """Steps per second, for players; rows per step's unit for series."""
     channels: tuple[str, ...] = ()
     """Names of the columns of a series."""
+    features: str = ""
+    """How audio features were made: "log-mel" ones can be turned back into sound."""
 
     def __post_init__(self) -> None:
         axes = {"video": 3, "audio": 1, "series": 2}

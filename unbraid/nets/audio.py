@@ -18,8 +18,8 @@ class AudioEncoder(nn.Module):
         self.features = bands
 
     def forward(self, batch: Batch) -> Features:
-        """Return the columns, zeros where a sequence has ended."""
-        return batch.x * batch.mask[..., None]
+        """Return the columns, zeros where nothing is known."""
+        return batch.x.where(batch.counts, 0.0)
 
 
 class AudioDecoder(nn.Module):

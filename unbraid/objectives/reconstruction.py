@@ -15,11 +15,10 @@ def misfit(x_hat: Prediction, batch: Batch) -> Float[Tensor, "B T"]:
     ½ Σ [ log 2π + log σ² + (x − x̂)² / σ² ], in nats. Masked and unobserved elements count zero.
     Methods sum this over time and average over the batch.
     """
-    squared = (batch.x - x_hat.mean).square()
+    # Zeroed before squaring: whatever stands where nothing counts, NaN too, has no gradient.
+    squared = (batch.x - x_hat.mean).where(batch.counts, 0.0).square()
     if x_hat.log_var is None:
         error = squared
     else:
         error = 0.5 * (math.log(2 * math.pi) + x_hat.log_var + squared * (-x_hat.log_var).exp())
-    if batch.observed is not None:
-        error = error.where(batch.observed, 0.0)
-    return error.flatten(2).sum(-1) * batch.mask
+    return error.where(batch.counts, 0.0).flatten(2).sum(-1) * batch.mask

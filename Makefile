@@ -1,0 +1,38 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# One thread per test process: two cores, two processes.
+TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg
+
+.PHONY: demo test check slow format clean
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
+
+demo: $(VENV)/.installed  ## train on the embedded sprites, evaluate, write a report
+	rm -rf runs/toy-sprites/dbse/0
+	$(BIN)/unbraid fit toy-sprites --method dbse
+	$(BIN)/unbraid evaluate runs/toy-sprites/dbse/0 --seeds 3
+	$(BIN)/unbraid report runs/toy-sprites/dbse/0
+
+test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
+	$(TEST_ENV) $(BIN)/pytest -q -n 2 -m "not slow"
+
+slow: $(VENV)/.installed  ## tests that train for minutes
+	$(TEST_ENV) $(BIN)/pytest -q -m slow
+
+check: $(VENV)/.installed  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,49 @@
+import io
+import json
+
+import numpy as np
+from PIL import Image
+
+from unbraid.figures.look import panels
+from unbraid.figures.save import figure_bytes, save_figure, save_numbers
+
+
+def _figure():
+    figure, (axis,) = panels(1, 1, width=2.0, height=1.0)
+    axis.plot([0, 1], [0, 1])
+    return figure
+
+
+def test_a_figure_is_saved_with_its_numbers_under_the_same_name(tmp_path):
+    told = save_figure(_figure(), tmp_path / "figures" / "gap.png", {"gap": 0.5, "names": ("a",)})
+    with Image.open(tmp_path / "figures" / "gap.png") as image:
+        assert image.size == (300, 150)
+    assert told == tmp_path / "figures" / "gap.json"
+    assert json.loads(told.read_text()) == {"gap": 0.5, "names": ["a"]}
+    assert len(list(told.parent.iterdir())) == 2  # nothing is left aside
+
+
+def test_arrays_go_to_npz_and_come_back_exactly(tmp_path):
+    x = np.random.default_rng(0).random((3, 4))
+    told = save_numbers(tmp_path / "swap.png", {"x": x, "step": 7})
+    assert told.suffix == ".npz"
+    with np.load(told) as file:
+        np.testing.assert_array_equal(file["x"], x)
+        assert file["step"] == 7
+
+
+def test_json_numbers_are_plain_and_what_is_not_finite_becomes_null(tmp_path):
+    rows = [{"loss": np.float32(0.5), "kl": float("nan")}, {"loss": np.int64(3)}]
+    told = save_numbers(tmp_path / "curves.png", {"rows": rows, "best": float("inf")})
+    expected = {"rows": [{"loss": 0.5, "kl": None}, {"loss": 3}], "best": None}
+    assert json.loads(told.read_text()) == expected
+
+
+def test_the_suffix_chooses_the_format(tmp_path):
+    save_figure(_figure(), tmp_path / "gap.svg", {})
+    assert "<svg" in (tmp_path / "gap.svg").read_text()
+
+
+def test_figure_bytes_are_a_png_of_the_same_size():
+    image = Image.open(io.BytesIO(figure_bytes(_figure())))
+    assert (image.format, image.size) == ("PNG", (300, 150))

@@ -1,0 +1,34 @@
+"""The program `unbraid` and how it ends."""
+
+import os
+import sys
+
+import typer
+
+from unbraid.cli import assess, catalogue, train, use
+
+app = typer.Typer(
+    name="unbraid",
+    help="Split sequences into what stays and what moves.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for part in (train, use, assess, catalogue):
+    part.register(app)
+
+
+def main() -> None:
+    """Run the program; a user's mistake ends in one sentence and exit code 2."""
+    try:
+        app()
+    except (ValueError, KeyError, OSError, ArithmeticError, ImportError) as error:
+        if os.environ.get("UNBRAID_DEBUG"):
+            raise
+        # str() of a KeyError would put quotes around the sentence.
+        message = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+        sys.stderr.write(f"Error: {message}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped.\n")
+        sys.exit(130)

@@ -1,0 +1,97 @@
+"""`unbraid encode`, `reconstruct`, `swap`, `sample`, `interpolate`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/dbse/0.")]
+SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
+Index = Annotated[str, typer.Option(help="Positions in the split, e.g. 3,17,4 [spread out].")]
+Count = Annotated[int, typer.Option(help="How many, if --index is not given.")]
+File = Annotated[str, typer.Option("--input", help="An .npz with your own sequences `x`.")]
+Out = Annotated[Path | None, typer.Option(help="Where to write [RUN/use].")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    for command in (encode, reconstruct, swap, sample, interpolate):
+        app.command()(command)
+
+
+def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
+    from unbraid.tasks.use import Source
+    from unbraid.training.fit import torch_device
+
+    try:
+        positions = tuple(int(word) for word in index.split(",") if word.strip())
+    except ValueError:
+        raise ValueError(f"--index wants whole numbers such as 3,17,4, got {index!r}.") from None
+    if count < 1:
+        raise ValueError(f"--count must be 1 or more, got {count}.")
+    return Source(split, positions, count, file, torch_device(device))
+
+
+def _say(path: Path) -> None:
+    typer.echo(f"wrote {path}" + (" and pictures beside it" if path.stem != "codes" else ""))
+
+
+def encode(
+    run: Run, split: SplitName = "test", file: File = "", out: Out = None, device: Device = "auto"
+) -> None:
+    """Write the codes s and d of every sequence to an .npz."""
+    from unbraid.tasks import use
+
+    _say(use.encode(run, _source(split, "", 1, file, device), out))
+
+
+def reconstruct(
+    run: Run, split: SplitName = "test", index: Index = "", count: Count = 4, file: File = "",
+    out: Out = None, device: Device = "auto",
+) -> None:  # fmt: skip
+    """Encode and decode sequences."""
+    from unbraid.tasks import use
+
+    _say(use.reconstruct(run, _source(split, index, count, file, device), out))
+
+
+def swap(
+    run: Run, split: SplitName = "test", index: Index = "", count: Count = 3, file: File = "",
+    out: Out = None, device: Device = "auto",
+) -> None:  # fmt: skip
+    """Exchange what moves between pairs of sequences (first half with second half)."""
+    from unbraid.tasks import use
+
+    _say(use.swap(run, _source(split, index, count, file, device), out))
+
+
+def sample(
+    run: Run, factor: Annotated[str, typer.Option(help="Draw both, static or dynamic.")] = "both",
+    length: Annotated[int, typer.Option(help="Steps [as the data].")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides the draws.")] = 0,
+    split: SplitName = "test", index: Index = "", count: Count = 6, file: File = "",
+    out: Out = None, device: Device = "auto",
+) -> None:  # fmt: skip
+    """Draw new sequences, or one factor anew while the other is kept."""
+    from unbraid.tasks import use
+
+    if factor not in ("both", "static", "dynamic"):
+        raise ValueError(f"--factor must be both, static or dynamic, got {factor!r}.")
+    source = _source(split, index, count, file, device)
+    _say(use.sample(run, source, out, factor=factor, length=length, seed=seed))  # type: ignore[arg-type]
+
+
+def interpolate(
+    run: Run, factor: Annotated[str, typer.Option(help="static, dynamic or both.")] = "static",
+    steps: Annotated[int, typer.Option(help="Sequences on the way.")] = 6,
+    split: SplitName = "test", index: Index = "", file: File = "", out: Out = None,
+    device: Device = "auto",
+) -> None:  # fmt: skip
+    """Go from one sequence to another in code space."""
+    from unbraid.tasks import use
+
+    if factor not in ("both", "static", "dynamic"):
+        raise ValueError(f"--factor must be static, dynamic or both, got {factor!r}.")
+    source = _source(split, index, 2, file, device)
+    _say(use.interpolate(run, source, out, steps=steps, factor=factor))  # type: ignore[arg-type]

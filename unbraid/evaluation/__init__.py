@@ -1,0 +1,1 @@
+"""What codes are good for, and how good they are."""

@@ -1,0 +1,101 @@
+"""What users do with a model, each a few lines over the four verbs.
+
+Every function runs without gradient and leaves the model in the mode it was in; models from
+`load_model` are in evaluation mode.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from unbraid.data.corpus import Split
+from unbraid.methods.base import Method
+from unbraid.records import Batch, Codes, Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Codes of a whole split as arrays: s (N, S), d (N, T, D), mask (N, T)."""
+
+    s: NDArray[np.float32]
+    d: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+
+
+@torch.inference_mode()
+def embed(method: Method, split: Split, *, batch_size: int = 128) -> Embedding:
+    """Return the codes of a split, in its order."""
+    device = next(method.parameters()).device
+    parts = []
+    for batch in split.batches(batch_size, device):
+        z = method.encode(batch)
+        parts.append((z.s.cpu(), z.d.cpu(), batch.mask.cpu()))
+    s, d, mask = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+    return Embedding(s, d, mask)
+
+
+@torch.inference_mode()
+def reconstruct(method: Method, batch: Batch) -> Sequences:
+    """Encode and decode."""
+    return method.decode(method.encode(batch))
+
+
+@torch.inference_mode()
+def swap(method: Method, a: Batch, b: Batch) -> tuple[Sequences, Sequences]:
+    """Return (who a is, doing what b does) and the reverse."""
+    z_a, z_b = method.encode(a), method.encode(b)
+    return method.decode(Codes(z_a.s, z_b.d)), method.decode(Codes(z_b.s, z_a.d))
+
+
+@torch.inference_mode()
+def sample(
+    method: Method, n: int, length: int, *, keep: Codes | None = None,
+    factor: Literal["both", "static", "dynamic"] = "both",
+) -> Sequences:  # fmt: skip
+    """Draw sequences; with `keep`, draw one factor only and keep the other.
+
+    Args:
+        method: the model.
+        n: how many.
+        length: how many steps; ignored where the dynamics are kept.
+        keep: codes whose other factor is kept, n of them.
+        factor: which factor is drawn.
+    """
+    z = method.sample(n, length)
+    if keep is None or factor == "both":
+        return method.decode(z)
+    if factor == "static":
+        return method.decode(Codes(z.s, keep.d))
+    return method.decode(Codes(keep.s, z.d))
+
+
+@torch.inference_mode()
+def interpolate(
+    method: Method, a: Batch, b: Batch, *, steps: int = 6,
+    factor: Literal["static", "dynamic", "both"] = "static",
+) -> Float[Tensor, "K B T *F"]:  # fmt: skip
+    """Return `steps` sequences on the way from a to b; the factor not asked for stays a's."""
+    if steps < 2:
+        raise ValueError(f"steps must be 2 or more, got {steps}.")
+    z_a, z_b = method.encode(a), method.encode(b)
+    way = []
+    for share in torch.linspace(0, 1, steps).tolist():
+        s = torch.lerp(z_a.s, z_b.s, share) if factor != "dynamic" else z_a.s
+        d = torch.lerp(z_a.d, z_b.d, share) if factor != "static" else z_a.d
+        way.append(method.decode(Codes(s, d)))
+    return torch.stack(way)
+
+
+@torch.inference_mode()
+def cross(method: Method, statics: Batch, dynamics: Batch) -> Float[Tensor, "N M T *F"]:
+    """Return every s of one batch with every d of another: row i is who, column j does what."""
+    z_s, z_d = method.encode(statics), method.encode(dynamics)
+    n, m = len(statics), len(dynamics)
+    s = z_s.s.repeat_interleave(m, 0)
+    d = z_d.d.repeat(n, *([1] * (z_d.d.ndim - 1)))
+    return method.decode(Codes(s, d)).unflatten(0, (n, m))

@@ -1,0 +1,1 @@
+"""Pure functions of predictions: no model, no loader, no file inside."""

@@ -1,0 +1,1 @@
+"""One published evaluation per file."""

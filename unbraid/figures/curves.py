@@ -1,0 +1,67 @@
+"""The terms of the loss over training, one small panel each."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbraid.figures.look import DATA, MODEL, calm, panels
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+Rows = Sequence[Mapping[str, float]]
+NOT_TERMS = ("step", "minutes")
+WIDE = 30.0  # a positive term whose values differ by more than this factor is drawn on a log scale
+
+
+def loss_curves(rows: Rows, validation: Rows = ()) -> "matplotlib.figure.Figure":
+    """Draw every term over steps; the validation split dashed where it was measured.
+
+    Args:
+        rows: of log.csv: `step`, `loss`, then the terms; `minutes` is not drawn. A term may be
+            missing from some rows (a warm-up, for example).
+        validation: of validation.csv, with the same names.
+    """
+    names = term_names(rows)
+    figure, axes = panels(len(names), 3, width=3.0, height=1.9)
+    for axis, name in zip(axes, names, strict=True):
+        train, held_out = _points(rows, name), _points(validation, name)
+        axis.plot(*train, color=DATA, linewidth=1.3, label="training")
+        if len(held_out[0]):
+            axis.plot(*held_out, color=MODEL, linewidth=1.2, linestyle="--", label="validation")
+        values = np.concatenate([train[1], held_out[1]])
+        values = values[np.isfinite(values)]
+        if len(values) and values.min() > 0 and values.max() > WIDE * values.min():
+            axis.set_yscale("log")
+        calm(axis, name.replace("_", " "))
+    for axis in axes[-3:]:
+        axis.set_xlabel("step")
+    if validation:
+        handles = axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
+    return figure
+
+
+def term_names(rows: Rows) -> list[str]:
+    """Return the names of all terms in the order of their first appearance.
+
+    >>> term_names([{"step": 1.0, "loss": 2.0}, {"step": 2.0, "loss": 1.0, "kl_static": 0.5}])
+    ['loss', 'kl_static']
+    """
+    return list(dict.fromkeys(name for row in rows for name in row if name not in NOT_TERMS))
+
+
+def as_numbers(rows: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+    """Return rows of a CSV file as numbers, without the cells that are empty.
+
+    >>> as_numbers([{"step": "10", "loss": "2.5", "kl_static": ""}])
+    [{'step': 10.0, 'loss': 2.5}]
+    """
+    return [{name: float(cell) for name, cell in row.items() if cell} for row in rows]
+
+
+def _points(rows: Rows, name: str) -> tuple[Any, Any]:
+    found = [(row["step"], row[name]) for row in rows if name in row]
+    steps, values = zip(*found, strict=True) if found else ((), ())
+    return np.array(steps, dtype=float), np.array(values, dtype=float)

@@ -1,0 +1,70 @@
+"""A figure goes to disk with its numbers beside it, so that it can be drawn or checked again."""
+
+import io
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbraid.files import write_whole
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+DPI = 150
+
+
+def save_figure(
+    figure: "matplotlib.figure.Figure", path: Path, numbers: Mapping[str, Any]
+) -> Path:  # fmt: skip
+    """Write a figure and, under the same name, what it shows.
+
+    Args:
+        figure: drawn by a function of this folder.
+        path: where; the suffix chooses the format, e.g. `.png` or `.svg`.
+        numbers: name -> array or plain value, see `save_numbers`.
+
+    Returns:
+        The path of the numbers.
+    """
+    write_whole(path, lambda aside: figure.savefig(aside, dpi=DPI))
+    return save_numbers(path, numbers)
+
+
+def figure_bytes(figure: "matplotlib.figure.Figure") -> bytes:
+    """Return a figure as a PNG file, for embedding."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI)
+    return buffer.getvalue()
+
+
+def save_numbers(path: Path, numbers: Mapping[str, Any]) -> Path:
+    """Write numbers beside a picture: `<name>.npz` if an array is among them, else `<name>.json`.
+
+    In JSON a number that is not finite becomes null, as the format has no other word for it.
+    """
+    if any(isinstance(value, np.ndarray) for value in numbers.values()):
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in numbers.items()}
+        target = path.with_suffix(".npz")
+        write_whole(target, lambda aside: np.savez_compressed(aside, **arrays))
+        return target
+    text = json.dumps(_plain(numbers), indent=1, allow_nan=False)
+    target = path.with_suffix(".json")
+    write_whole(target, lambda aside: aside.write_text(text + "\n", encoding="utf-8"))
+    return target
+
+
+def _plain(value: Any) -> Any:
+    """Return a value made of JSON's own types."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

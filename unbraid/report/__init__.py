@@ -1,0 +1,1 @@
+"""Run folders become pages: one self-contained file that opens from disk."""
