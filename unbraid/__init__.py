@@ -1,3 +1,44 @@
-"""unbraid: split sequences into what stays and what moves."""
+"""unbraid: split sequences into what stays and what moves.
+
+>>> import unbraid
+>>> run = unbraid.fit("toy-sprites", "dbse")  # doctest: +SKIP
+>>> test = run.corpus().test  # doctest: +SKIP
+>>> ab, ba = unbraid.swap(run.model(), test.take([0]), test.take([1]))  # doctest: +SKIP
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "fit": "training.fit",
+    "resume": "training.fit",
+    "open_run": "training.fit",
+    "load_model": "methods.store",
+    "save_model": "methods.store",
+    "load_data": "data",
+    "from_arrays": "data.arrays",
+    "embed": "evaluation.manipulate",
+    "reconstruct": "evaluation.manipulate",
+    "swap": "evaluation.manipulate",
+    "sample": "evaluation.manipulate",
+    "interpolate": "evaluation.manipulate",
+    "cross": "evaluation.manipulate",
+    "probe": "evaluation.protocols.probes",
+    "Batch": "records",
+    "Codes": "records",
+    "Spec": "records",
+}
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `import unbraid` itself is instant."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'unbraid' has no attribute '{name}'.")
+    return getattr(import_module(f"unbraid.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid.data import load, sprites
+from unbraid.data import load_data, sprites
 from unbraid.data.cache import cache_folder
 from unbraid.data.sprites import Config
 
@@ -59,14 +59,14 @@ def _sheets(root: Path) -> Path:
 @pytest.mark.data
 @pytest.mark.parametrize(("digits", "action"), CHECKS)
 def test_example_sequences_have_the_known_hashes(cache, digits, action):
-    x = load("sprites").train.x
+    x = load_data("sprites").train.x
     frames = x[int(digits, 6) * 9 + action].transpose(0, 2, 3, 1)
     assert hashlib.sha256(frames.tobytes()).hexdigest() == CHECKS[digits, action]
 
 
 @pytest.mark.data
 def test_the_whole_set_as_stored_has_the_known_hash(cache):
-    digest, x = hashlib.sha256(), load("sprites").test.x
+    digest, x = hashlib.sha256(), load_data("sprites").test.x
     for start in range(0, len(x), 144):
         digest.update(x[start : start + 144].transpose(0, 1, 3, 4, 2).tobytes())
     assert digest.hexdigest() == "9a90d76e1172c33b1a9e318a299657cecb9d9d19ddfd0d085e800b796a07a9f3"
@@ -74,7 +74,7 @@ def test_the_whole_set_as_stored_has_the_known_hash(cache):
 
 @pytest.mark.data
 def test_splits_have_the_published_sizes_and_share_no_character(cache):
-    corpus = load("sprites")
+    corpus = load_data("sprites")
     assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (8100, 900, 2664)
     assert corpus.spec.size == 8100
     parts = [set(corpus.split(n).label("character")) for n in ("train", "validation", "test")]
@@ -84,7 +84,7 @@ def test_splits_have_the_published_sizes_and_share_no_character(cache):
 
 @pytest.mark.data
 def test_labels_agree_with_the_rows(cache):
-    test = load("sprites").test
+    test = load_data("sprites").test
     garments = [test.label(name) for name in ("body", "bottomwear", "topwear", "hair")]
     character = ((garments[0] * 6 + garments[1]) * 6 + garments[2]) * 6 + garments[3]
     assert np.array_equal(character, test.label("character"))
@@ -94,9 +94,9 @@ def test_labels_agree_with_the_rows(cache):
 
 @pytest.mark.data
 def test_a_prepared_cache_loads_at_once_and_without_sheets(cache):
-    load("sprites")
+    load_data("sprites")
     start = time.perf_counter()
-    corpus = load("sprites")
+    corpus = load_data("sprites")
     assert time.perf_counter() - start < 0.5
     assert isinstance(corpus.train.x, np.memmap)
     batch = corpus.train.take(slice(0, 6))
@@ -106,13 +106,13 @@ def test_a_prepared_cache_loads_at_once_and_without_sheets(cache):
 
 @pytest.mark.data
 def test_a_quick_trial_takes_some_training_sequences_by_seed(cache):
-    rows = [load("sprites", {"train": 50, "seed": seed}).train.rows for seed in (0, 0, 1)]
+    rows = [load_data("sprites", {"train": 50, "seed": seed}).train.rows for seed in (0, 0, 1)]
     assert [len(part) for part in rows] == [50, 50, 50]
     assert np.array_equal(rows[0], rows[1])
     assert not np.array_equal(rows[0], rows[2])
-    assert set(rows[0]) <= set(load("sprites").train.rows)
+    assert set(rows[0]) <= set(load_data("sprites").train.rows)
     with pytest.raises(ValueError, match="train must be at most 8100 sequences, got 9000"):
-        load("sprites", {"train": 9000})
+        load_data("sprites", {"train": 9000})
 
 
 def test_the_split_is_the_published_permutation():

@@ -32,31 +32,35 @@ def fit(
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from rich.console import Console
 
+    from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
     from unbraid.training.plan import make_plan
 
     console = Console()
-    words = list(sets or [])
+    settings = parse_sets(sets or [])
     if max_minutes is not None:
-        words.append(f"training.max_minutes={max_minutes}")
+        settings = merge(settings, {"training": {"max_minutes": max_minutes}})
     where = training.torch_device(device)
     if resume:
         if data or preset is not None:
             raise ValueError("--resume takes data and preset from the run: leave them out.")
-        run = training.resume(resume, sets=tuple(words), console=console, device=where)
+        run = training.resume(resume, settings=settings, console=console, device=where)
     elif not data:
         raise ValueError("which data? Try `unbraid fit toy-sprites`, or --resume RUN.")
     else:
-        plan = make_plan(data, method, preset=preset, sets=words, seed=seed)
+        plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
         folder = training.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
-        console.print(f"{method} on {data}, {note}, seed {seed} -> {folder}", highlight=False)
-        run = training.fit(plan, folder, console=console, device=where)
+        console.print(
+            f"{method} on {data}, {note}, seed {seed} -> {folder}", highlight=False, soft_wrap=True
+        )
+        run = training.run_plan(plan, folder, console=console, device=where)
     end = run.about["training"]
     console.print(
         f"{end['reason']} after {end['steps']} steps, {end['epochs']} epochs, "
         f"{end['minutes']} min: {run.path}",
         highlight=False,
+        soft_wrap=True,
     )
     if end["reason"] == "interrupted":
         console.print(f"Go on with: unbraid fit --resume {run.path}", highlight=False)

@@ -8,7 +8,7 @@ from typing import Any
 from unbraid.data.corpus import Corpus, Split
 from unbraid.settings import build, closest
 
-__all__ = ["DATASETS", "Corpus", "Entry", "Split", "load"]
+__all__ = ["DATASETS", "Corpus", "Entry", "Split", "load_data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ DATASETS: dict[str, Entry] = {
 }
 
 
-def load(name: str, options: Mapping[str, Any] | None = None) -> Corpus:
+def load_data(name: str, options: Mapping[str, Any] | None = None) -> Corpus:
     """Return a data set of the catalogue.
 
     Args:

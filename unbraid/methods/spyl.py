@@ -112,7 +112,9 @@ class SPYL(VariationalMethod):
         with torch.set_grad_enabled(self.config.bank_gradient and torch.is_grad_enabled()):
             static, dynamic = self._banks(batch, q)
         far_s = pairwise_kl(q.s.detach())
-        far_d = pairwise_kl(*flatten_steps(q.d.detach(), batch.mask))
+        flat, counts = flatten_steps(q.d.detach(), batch.mask)
+        # Per shared element, or short sequences would be near to everybody.
+        far_d = pairwise_kl(flat, counts) / (counts @ counts.T)
         d = (z.d * batch.mask[..., None]).flatten(1)
         weight = -self.config.w_nce
         return {

@@ -50,11 +50,11 @@ def load_model(folder: Path, device: str | torch.device = "cpu") -> Method:
         ValueError: if the files are missing, foreign or damaged; the sentence says which.
     """
     about = read_about(folder)
-    cls = find_method(about["method"])
-    method = cls(
-        spec_from_table(about["spec"]),
-        build(cls.Config, about["config"], where=str(folder / "model.json")),
-    )
+    try:
+        cls, spec = find_method(about["method"]), spec_from_table(about["spec"])
+        method = cls(spec, build(cls.Config, about["config"], where="config"))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{folder / 'model.json'} is damaged: {error}.") from None
     path = folder / "model.safetensors"
     try:
         weights = load_file(path)

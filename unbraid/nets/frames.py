@@ -52,7 +52,8 @@ class FrameEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Features:
         """Return the features of every frame."""
-        return per_step(self._encode, batch.x, batch.mask)
+        x = batch.x if batch.observed is None else batch.x.where(batch.observed, 0.0)
+        return per_step(self._encode, x, batch.mask)
 
     def _encode(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K"]:
         return self.head(self.pyramid(x.contiguous(memory_format=torch.channels_last)).flatten(1))

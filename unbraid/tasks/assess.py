@@ -182,7 +182,8 @@ def pictures(run: Run, metrics: Metrics, device: str) -> list[Picture]:
         as_numbers(read_rows(path)) if (path := run.path / name).is_file() else []
         for name in ("log.csv", "validation.csv")
     )
-    save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
+    if rows:  # a run of a few steps has none yet
+        save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
     if metrics["probes"]:
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})

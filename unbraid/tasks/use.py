@@ -18,7 +18,7 @@ from unbraid.methods.base import Method
 from unbraid.records import Batch, Spec
 from unbraid.shapes import check_axes
 from unbraid.training.fit import open_run
-from unbraid.training.module import seed_step
+from unbraid.training.module import seed_draws
 
 Factor = Literal["both", "static", "dynamic"]
 
@@ -105,7 +105,7 @@ def sample(
 ) -> Path:  # fmt: skip
     """Write new sequences; with one factor drawn, the other is that of real sequences."""
     job = open_source(path, source)
-    seed_step(seed, -3)
+    seed_draws(seed, "use")
     if factor == "both":
         x = manipulate.sample(job.method, source.count, length or job.spec.length)
         rows = [(f"drawn {i + 1}", x[i]) for i in range(len(x))]

@@ -10,9 +10,10 @@ import torch
 from lightning import Trainer
 
 from unbraid.data.corpus import Split
+from unbraid.files import write_whole
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import CollapseWatch
-from unbraid.training.module import TrainingModule, seed_step, total
+from unbraid.training.module import TrainingModule, seed_draws, total
 
 Row = dict[str, float]
 
@@ -83,11 +84,13 @@ class LogBook(lightning.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         # The sums of an unfinished row travel along, so a resumed log is the same log.
-        return {"sums": self.sums, "counts": self.counts, "notes": self.notes}
+        watched = {"notes": self.notes, "collapsed": sorted(self.watch.collapsed)}
+        return {"sums": self.sums, "counts": self.counts} | watched
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.sums, self.counts = state_dict["sums"], state_dict["counts"]
         self.notes = state_dict["notes"]
+        self.watch.collapsed = set(state_dict.get("collapsed", ()))  # older runs kept none
 
 
 def append_row(path: Path, row: Row) -> None:
@@ -102,16 +105,27 @@ def append_row(path: Path, row: Row) -> None:
         write_rows(path, [*old, row], names + new)
         return
     with path.open("a", newline="", encoding="utf-8") as file:
-        csv.DictWriter(file, names).writerow({key: f"{value:.6g}" for key, value in row.items()})
+        csv.DictWriter(file, names).writerow(_as_text(row))
 
 
 def write_rows(path: Path, rows: list[Any], names: list[str]) -> None:
     """Write a whole CSV file of rows of numbers."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+
+    def write(aside: Path) -> None:
+        with aside.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            for row in rows:
+                writer.writerow(_as_text(row))
+
+    write_whole(path, write)
+
+
+def _as_text(row: dict[str, Any]) -> dict[str, str]:
+    """Return numbers with six digits, but steps with all of theirs."""
+    numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
+    texts = {k: str(int(v)) if k == "step" else f"{v:.6g}" for k, v in numbers.items()}
+    return {**row, **texts}
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -135,6 +149,10 @@ class Checkpoints(lightning.Callback):
 
     def __init__(self, path: Path, every: int) -> None:
         self.path, self.every = path, every
+
+    def on_train_start(self, trainer: Trainer, module: Any) -> None:
+        if trainer.global_step == 0:  # so that there is always a state to go back to
+            trainer.save_checkpoint(self.path)
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
         if trainer.global_step % self.every == 0 or trainer.should_stop:
@@ -161,7 +179,7 @@ class Validation(lightning.Callback):
     def measure(self, module: TrainingModule) -> Row:
         """Return the mean of every term over the validation sequences."""
         module.eval()
-        seed_step(self.seed, -1)
+        seed_draws(self.seed, "validation")
         sums: Row = {}
         for batch in self.split.batches(self.config.batch_size, module.device):
             terms = module.method.loss(batch, module.global_step)

@@ -80,7 +80,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged or not a checkpoint of ours: {error}.") from None
     if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} is not a checkpoint of ours: its format is not {FORMAT}.")
-    return unpack(json.loads(metadata["tree"]), tensors)
+    try:
+        state = unpack(json.loads(metadata["tree"]), tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    if not isinstance(state, dict):
+        raise ValueError(f"{path} is damaged: it holds a {type(state).__name__}, not a state.")
+    return state
 
 
 def method_weights(checkpoint: dict[str, Any]) -> dict[str, torch.Tensor]:

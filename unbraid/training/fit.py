@@ -3,7 +3,7 @@
 import logging
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import Any
 
 import lightning
 import torch
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rich.console import Console
 
-from unbraid.data import DATASETS, load
-from unbraid.data.arrays import open_file
+from unbraid.data import DATASETS, load_data
+from unbraid.data.arrays import is_file, open_file
 from unbraid.data.corpus import Corpus
 from unbraid.files import write_whole
 from unbraid.methods import Method, find_method
@@ -22,8 +23,8 @@ from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows
 from unbraid.training.checkpoint import SafeCheckpointIO, method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
-from unbraid.training.module import TrainingModule, seed_step
-from unbraid.training.plan import Plan, read_plan
+from unbraid.training.module import TrainingModule, seed_draws
+from unbraid.training.plan import Plan, make_plan, read_plan
 from unbraid.training.progress import Display
 from unbraid.training.stream import BatchStream
 
@@ -65,7 +66,14 @@ def open_run(path: str | Path) -> Run:
 
 def open_corpus(plan: Plan) -> Corpus:
     """Return the data of a plan: a data set of the catalogue or a file of arrays."""
-    return load(plan.data, plan.data_options) if plan.data in DATASETS else open_file(plan.data)
+    if plan.data in DATASETS:
+        return load_data(plan.data, plan.data_options)
+    if is_file(plan.data):
+        return open_file(plan.data)
+    raise ValueError(
+        f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: give "
+        "the sequences yourself (--input FILE.npz, or corpus= in Python)."
+    )
 
 
 def run_folder(root: str | Path, plan: Plan) -> Path:
@@ -73,14 +81,16 @@ def run_folder(root: str | Path, plan: Plan) -> Path:
     return Path(root) / Path(plan.data).stem / plan.method / str(plan.seed)
 
 
-def fit(
-    plan: Plan, path: str | Path, *, console: Console | None = None, device: str = "cpu"
-) -> Run:
+def run_plan(
+    plan: Plan, path: str | Path, *, corpus: Corpus | None = None,
+    console: Console | None = None, device: str = "cpu",
+) -> Run:  # fmt: skip
     """Train by a plan into a new run folder.
 
     Args:
         plan: what to do, from `make_plan`.
         path: the run folder; must not hold a run yet.
+        corpus: the data, if they are in memory already.
         console: where progress is shown; nowhere if None.
         device: where to train.
 
@@ -93,7 +103,7 @@ def fit(
             f"{run.path} holds a run already. Go on with it (--resume {run.path}), choose another "
             "--seed or --out, or delete the folder."
         )
-    corpus = open_corpus(plan)
+    corpus = corpus or open_corpus(plan)
     trainer = _Session(plan, corpus, run, console, device)
     text = plan.as_toml()
     write_whole(run.path / "config.toml", lambda aside: aside.write_text(text, encoding="utf-8"))
@@ -102,22 +112,23 @@ def fit(
 
 
 def resume(
-    path: str | Path, *, sets: tuple[str, ...] = (), console: Console | None = None,
-    device: str = "cpu",
+    path: str | Path, *, settings: Mapping[str, Any] | None = None, corpus: Corpus | None = None,
+    console: Console | None = None, device: str = "cpu",
 ) -> Run:  # fmt: skip
     """Go on with a run where it stopped; the result equals that of an uninterrupted run.
 
     Args:
         path: the run folder.
-        sets: settings to change from here on, e.g. a longer budget or a smaller rate.
+        settings: what to change from here on, e.g. a longer budget or a smaller rate.
+        corpus: the data, if they are in memory only.
         console: where progress is shown; nowhere if None.
         device: where to train.
     """
     run = open_run(path)
-    plan = read_plan(run.path / "config.toml", sets)
+    plan = read_plan(run.path / "config.toml", settings)
     checkpoint = run.path / CHECKPOINT
     step = read_checkpoint(checkpoint)["global_step"]
-    session = _Session(plan, open_corpus(plan), run, console, device)
+    session = _Session(plan, corpus or open_corpus(plan), run, console, device)
     for name in ("log.csv", "validation.csv"):
         cut_rows(run.path / name, step)
     text = plan.as_toml()
@@ -133,7 +144,7 @@ class _Session:
         self, plan: Plan, corpus: Corpus, run: Run, console: Console | None, device: str
     ) -> None:
         self.plan, self.run = plan, run
-        seed_step(plan.seed, -2)
+        seed_draws(plan.seed, "start")
         method = find_method(plan.method)(corpus.spec, plan.method_config)
         c = plan.training
         c = replace(c, batch_size=min(c.batch_size, len(corpus.train)))
@@ -160,6 +171,8 @@ class _Session:
                 self.trainer.fit(self.module, self.stream, ckpt_path=checkpoint)
             except NonFiniteLossError as error:
                 raise self._rolled_back(error) from None
+            except SIGTERMException:
+                pass  # Lightning noticed the polite kill too; the checkpoint is written
         self._save(self.clock.reason or "finished", self.trainer.global_step)
 
     def _save(self, reason: str, step: int) -> None:
@@ -178,9 +191,6 @@ class _Session:
         """Put the last good state back and say what to do."""
         path = self.run.path / CHECKPOINT
         lower = self.plan.training.lr / 3
-        if not path.exists():
-            advice = f"Nothing was saved yet: start again with --set training.lr={lower:.1g}."
-            return NonFiniteLossError(f"{error} {advice}")
         state = read_checkpoint(path)
         self.module.method.load_state_dict(method_weights(state))
         self._save("not finite", state["global_step"])
@@ -236,6 +246,30 @@ def _stop_on_signal(clock: Clock, trainer: lightning.Trainer) -> Iterator[None]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+def fit(  # noqa: PLR0913 the front door
+    data: str | Corpus, method: str = "dbse", *, preset: str | None = None,
+    settings: Mapping[str, Any] | None = None, seed: int = 0, out: str | Path = "runs",
+    console: Console | None = None, device: str = "cpu",
+) -> Run:  # fmt: skip
+    """Train a method on a data set into `<out>/<data>/<method>/<seed>`.
+
+    Args:
+        data: a name of the catalogue, an .npz file, or a corpus in memory (`from_arrays`).
+        method: a name of the catalogue of methods.
+        preset: see `make_plan`.
+        settings: what differs, e.g. `{"training": {"max_minutes": 5.0}}`.
+        seed: decides every draw.
+        out: folder of run folders.
+        console: where progress is shown; nowhere if None.
+        device: where to train.
+    """
+    corpus = data if isinstance(data, Corpus) else None
+    name = data if isinstance(data, str) else data.spec.name
+    kind = corpus.spec.kind if corpus else None
+    plan = make_plan(name, method, preset=preset, settings=settings, seed=seed, kind=kind)
+    return run_plan(plan, run_folder(out, plan), corpus=corpus, console=console, device=device)
 
 
 def torch_device(name: str) -> str:

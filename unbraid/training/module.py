@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable
+from typing import Literal, get_args
 
 import lightning
+import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
@@ -14,19 +16,23 @@ from unbraid.records import Batch, Terms
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import check_gradients, check_terms
 
+Purpose = Literal["step", "start", "validation", "use"]
+PURPOSES = get_args(Purpose)
+
 
 def total(terms: Terms) -> Tensor:
     """Return the loss: the sum of weight times value over the rows."""
     return torch.stack([weight * value for weight, value in terms.values()]).sum()
 
 
-def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Make a step's randomness depend on nothing but seed, step and process.
+def seed_draws(seed: int, purpose: Purpose, step: int = 0, rank: int = 0) -> None:
+    """Make all draws from here on depend on nothing but seed, purpose, step and process.
 
-    A step is then a function of the weights it starts from, which is what makes a resumed run
-    equal an uninterrupted one.
+    A training step is then a function of the weights it starts from, which is what makes a
+    resumed run equal an uninterrupted one.
     """
-    torch.manual_seed(hash((seed, step, rank)) % 2**63)
+    key = np.random.SeedSequence((seed, PURPOSES.index(purpose), step, rank))
+    torch.manual_seed(int(key.generate_state(1, np.uint64)[0] >> np.uint64(1)))
 
 
 class TrainingModule(lightning.LightningModule):
@@ -40,7 +46,7 @@ class TrainingModule(lightning.LightningModule):
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         step = self.global_step
-        seed_step(self.seed, step, self.global_rank)
+        seed_draws(self.seed, "step", step, self.global_rank)
         terms = self.method.loss(batch, step)
         check_terms(terms, step)
         self.terms = {name: (weight, value.detach()) for name, (weight, value) in terms.items()}

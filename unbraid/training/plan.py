@@ -1,6 +1,6 @@
 """What a run will do, resolved once: defaults < preset < command line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,7 @@ import unbraid
 from unbraid.data import DATASETS
 from unbraid.data.arrays import is_file, open_file
 from unbraid.methods import find_method
-from unbraid.settings import Table, as_table, build, closest, merge, parse_sets, read_toml
+from unbraid.settings import Table, as_table, build, closest, merge, read_toml
 from unbraid.training.config import TrainingConfig
 
 PRESETS = Path(unbraid.__file__).parent / "presets"
@@ -46,8 +46,9 @@ class Plan:
 
 
 def make_plan(
-    data: str, method: str, *, preset: str | None = None, sets: Iterable[str] = (), seed: int = 0
-) -> Plan:
+    data: str, method: str, *, preset: str | None = None, settings: Mapping[str, Any] | None = None,
+    seed: int = 0, kind: str | None = None,
+) -> Plan:  # fmt: skip
     """Resolve the settings of a run.
 
     Args:
@@ -55,17 +56,22 @@ def make_plan(
         method: a name of the catalogue of methods.
         preset: a folder of presets such as `sprites` or `sprites/fast`, a TOML file, or "none";
             without one, the data set's own preset is taken, else that of its kind.
-        sets: `section.name=value` words; sections are data, method and training.
+        settings: what differs from the preset: tables named data, method and training.
         seed: of the run.
+        kind: of data in memory, which are in no catalogue.
     """
     find_method(method)
-    kind = _kind_of(data)
+    kind = kind or _kind_of(data)
     name = preset if preset is not None else _default_preset(data, kind, method)
-    table = merge(read_preset(name, method), parse_sets(sets))
-    return _build(data, method, name, seed, table)
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}.")
+    where = name if name.endswith(".toml") else f"{name}/{method}.toml"
+    return _build(
+        (data, method, name, seed), read_preset(name, method), where=where, settings=settings or {}
+    )
 
 
-def read_plan(path: Path, sets: Iterable[str] = ()) -> Plan:
+def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a `config.toml`, with some settings changed if asked."""
     table = read_toml(path)
     try:
@@ -73,27 +79,43 @@ def read_plan(path: Path, sets: Iterable[str] = ()) -> Plan:
         names = (run["data"], run["method"], run["preset"], run["seed"])
     except (KeyError, TypeError):
         raise ValueError(f"{path} is not the config.toml of a run: [run] is incomplete.") from None
-    return _build(*names, merge(table, parse_sets(sets)))
+    return _build(names, table, where=str(path), settings=settings or {})
 
 
-def _build(data: str, method: str, preset: str, seed: int, table: Mapping[str, Any]) -> Plan:
-    for section in table:
-        if section not in SECTIONS:
-            raise KeyError(f"there is no section '{section}'.{closest(section, SECTIONS)}")
-    where = f"{preset}/{method}" if preset != "none" else method
+def _build(
+    names: tuple[str, str, str, int], base: Table, *, where: str, settings: Mapping[str, Any]
+) -> Plan:
+    """Build every section from the base and what differs; each is blamed for its own mistakes."""
+    data, method, preset, seed = names
+    _sections(base, where, data, method)
+    _sections(settings, "--set", data, method)
+    built = _sections(merge(base, settings), where, data, method)
     return Plan(
-        data=data, method=method, preset=preset, seed=seed,
-        data_options=_data_options(data, table.get("data", {})),
-        method_config=build(find_method(method).Config, table.get("method", {}), where=where),
-        training=build(TrainingConfig, table.get("training", {}), where=f"{where} [training]"),
+        data=data, method=method, preset=preset, seed=seed, data_options=built["data"],
+        method_config=built["method"], training=built["training"],
     )  # fmt: skip
 
 
-def _data_options(data: str, table: Table) -> Table:
-    if data not in DATASETS:
-        return dict(table)
-    config = import_module(f"unbraid.data.{DATASETS[data].module}").Config
-    return as_table(build(config, table, where=f"data set {data}"))
+def _sections(table: Mapping[str, Any], where: str, data: str, method: str) -> dict[str, Any]:
+    for section in table:
+        if section not in SECTIONS:
+            near = closest(section, SECTIONS)
+            raise KeyError(f"{where}: there is no section '{section}'.{near}")
+    config = find_method(method).Config
+    return {
+        "data": _data_options(data, table.get("data", {}), where),
+        "method": build(config, table.get("method", {}), where=where),
+        "training": build(TrainingConfig, table.get("training", {}), where=where),
+    }
+
+
+def _data_options(data: str, table: Table, where: str) -> Table:
+    if data in DATASETS:
+        config = import_module(f"unbraid.data.{DATASETS[data].module}").Config
+        return as_table(build(config, table, where=where))
+    if table:
+        raise KeyError(f"{where}: {data} has no settings of its own, got {', '.join(table)}.")
+    return {}
 
 
 def _kind_of(data: str) -> str:

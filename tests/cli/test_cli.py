@@ -1,0 +1,161 @@
+"""The program as a person meets it: what it prints, what it writes, how it ends."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unbraid.cli import main
+
+TINY = [
+    "--set", "data.train=12", "--set", "data.validation=4", "--set", "data.test=8",
+    "--set", "training.steps=3", "--set", "training.batch_size=4",
+    "--set", "method.net.channels=[4,4,4,4]", "--set", "method.net.hidden=8",
+    "--set", "method.static_dim=4", "--set", "method.dynamic_dim=4",
+]  # fmt: skip
+
+
+@pytest.fixture
+def run_program(monkeypatch, capsys):
+    def program(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["unbraid", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out = capsys.readouterr()
+        return int(ended.value.code or 0), out.out, out.err
+
+    return program
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    from unbraid.settings import parse_sets
+    from unbraid.training.fit import fit
+
+    root = tmp_path_factory.mktemp("runs")
+    settings = parse_sets(TINY[1::2])
+    return fit("toy-sprites", "dbse", settings=settings, out=root).path
+
+
+def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
+    code, out, _ = run_program("fit", "toy-sprites", "-m", "dsvae", "--out", str(tmp_path), *TINY)
+    assert code == 0
+    run = tmp_path / "toy-sprites" / "dsvae" / "0"
+    assert str(run) in out
+    for name in ("config.toml", "model.safetensors", "model.json", "checkpoints/last.safetensors"):
+        assert (run / name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["fit"], "which data?"),
+        (["fit", "toy-sprite"], "Did you mean 'toy-sprites'?"),
+        (["fit", "toy-sprites", "-m", "dsbe"], "there is no method 'dsbe'. Did you mean 'dbse'?"),
+        (["fit", "toy-sprites", "--preset", "sprites/fats"], "Did you mean 'sprites/fast'?"),
+        (
+            ["fit", "toy-sprites", "-m", "cdsvae", "--set", "method.temprature=1.0"],
+            "CDSVAEConfig has no setting 'temprature'. Did you mean 'temperature'?",
+        ),
+        (["fit", "toy-sprites", "--set", "method.anchor=frist"], "Did you mean 'first'?"),
+        (["fit", "toy-sprites", "--set", "methods.anchor=last"], "Did you mean 'method'?"),
+        (["fit", "toy-sprites", "--set", "lr"], "--set wants section.name=value"),
+        (["fit", "toy-sprites", "--set", "training.lr=fast"], "lr must be a number, got 'fast'"),
+        (["fit", "toy-sprites", "--set", "data.trian=9"], "Did you mean 'train'?"),
+        (["fit", "missing.npz"], "there is no file missing.npz"),
+        (["fit", "--resume", "nowhere"], "nowhere is not a run folder"),
+        (["swap", "nowhere"], "nowhere is not a run folder"),
+        (["methods", "dbsee"], "Did you mean 'dbse'?"),
+        (["data", "prepare", "sprtes"], "Did you mean 'sprites'?"),
+        (["data", "prepare", "sprites"], "Give --root DIR"),
+    ],
+)  # fmt: skip
+def test_a_mistake_ends_in_a_sentence_and_code_2(run_program, words, sentence):
+    code, _, err = run_program(*words)
+    assert code == 2
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_a_run_is_never_overwritten(run_program, trained):
+    root = trained.parents[2]
+    code, _, err = run_program("fit", "toy-sprites", "-m", "dbse", "--out", str(root), *TINY)
+    assert code == 2
+    assert "holds a run already" in err
+    assert (trained / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "arrays"),
+    [
+        ("reconstruct", {"x", "x_hat"}),
+        ("swap", {"a", "b", "a_doing_b", "b_doing_a"}),
+        ("sample", {"x"}),
+        ("interpolate", {"a", "b", "x"}),
+    ],
+)  # fmt: skip
+def test_using_a_run_writes_arrays_and_pictures(run_program, trained, tmp_path, command, arrays):
+    code, out, _ = run_program(command, str(trained), "--out", str(tmp_path))
+    assert code == 0
+    assert str(tmp_path) in out
+    with np.load(tmp_path / f"{command}.npz") as file:
+        assert set(file.files) == arrays
+        assert all(file[name].dtype == np.uint8 for name in file.files)
+    assert (tmp_path / f"{command}.png").is_file()
+    assert (tmp_path / f"{command}.gif").is_file()
+
+
+def test_encode_writes_codes_and_labels_of_every_sequence(run_program, trained, tmp_path):
+    target = tmp_path / "codes.npz"
+    code, _, _ = run_program("encode", str(trained), "--out", str(target))
+    assert code == 0
+    with np.load(target) as file:
+        assert file["s"].shape == (8, 4)
+        assert file["d"].shape == (8, 8, 4)
+        assert file["label_motion"].shape == (8,)
+
+
+def test_own_sequences_of_the_wrong_size_are_refused_in_words(run_program, trained, tmp_path):
+    mine = tmp_path / "mine.npz"
+    np.savez(mine, x=np.zeros((4, 8, 3, 32, 32), dtype=np.uint8))
+    code, _, err = run_program("encode", str(trained), "--input", str(mine))
+    assert code == 2
+    assert "x must have axes (N, T, 3, 64, 64), got shape (4, 8, 3, 32, 32)" in err
+
+
+def test_an_index_beyond_the_split_is_refused_in_words(run_program, trained):
+    code, _, err = run_program("swap", str(trained), "--index", "0,99")
+    assert code == 2
+    assert "index 99 is not there: the split has 8 sequences" in err
+
+
+def test_evaluate_and_report_end_in_a_page(run_program, trained):
+    code, out, _ = run_program("evaluate", str(trained), "--seeds", "1")
+    assert code == 0
+    assert "motion" in out
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert metrics["sequences"] == 8
+    code, _, _ = run_program("report", str(trained))
+    assert code == 0
+    page = (trained / "report.html").read_text()
+    assert "dbse on toy-sprites" in page
+    assert page.count("data:image/") >= 6
+
+
+def test_catalogues_are_for_people_and_for_scripts(run_program):
+    assert "Koopman" not in run_program("methods")[1]
+    found = json.loads(run_program("methods", "--json")[1])
+    assert {fact["name"] for fact in found} == {"dsvae", "cdsvae", "spyl", "dbse"}
+    found = json.loads(run_program("data", "list", "--json")[1])
+    assert {"toy-sprites", "sprites"} <= {fact["name"] for fact in found}
+    assert "method.anchor" in run_program("methods", "dbse")[1]
+
+
+def test_help_loads_nothing_heavy():
+    import subprocess
+
+    probe = "import sys; from unbraid.cli import main; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

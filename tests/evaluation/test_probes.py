@@ -1,0 +1,82 @@
+"""Probes on codes made by hand: a perfect model, and one that leaks."""
+
+import numpy as np
+import pytest
+
+from unbraid.data.corpus import Split
+from unbraid.evaluation.manipulate import Embedding
+from unbraid.evaluation.protocols.probes import gaps, probe
+from unbraid.records import Factor, Spec
+
+N, T = 120, 4
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    rng = np.random.default_rng(0)
+    spec = Spec(
+        name="made",
+        kind="audio",
+        frame=(3,),
+        length=T,
+        static=(Factor(name="who", classes=4),),
+        dynamic=(Factor(name="what", classes=3), Factor(name="now", classes=2, per_step=True)),
+    )
+    labels = {
+        "who": rng.integers(4, size=N),
+        "what": rng.integers(3, size=N),
+        "now": rng.integers(2, size=(N, T)),
+    }
+    x = np.zeros((N, T, 3), dtype=np.float32)
+    return Split(spec=spec, x=x, rows=np.arange(N), labels=labels)
+
+
+def _codes(split: Split, *, leak: bool) -> Embedding:
+    who, what = np.eye(4)[split.label("who")], np.eye(3)[split.label("what")]
+    now = np.eye(2)[split.label("now")]
+    d = np.concatenate([np.repeat(what[:, None], T, 1), now], -1)
+    if leak:
+        d = np.concatenate([d, np.repeat(who[:, None], T, 1)], -1)
+    noise = 0.01 * np.random.default_rng(1).standard_normal((N, 4))
+    return Embedding(
+        (who + noise).astype(np.float32), d.astype(np.float32), np.ones((N, T), dtype=bool)
+    )
+
+
+def _table(split: Split, codes: Embedding) -> dict[tuple[str, str], float]:
+    return {(row.code, row.factor): row.mean for row in probe(codes, split, seeds=3)}
+
+
+def test_a_perfect_model_tells_each_factor_from_its_own_code_only(split: Split):
+    found = _table(split, _codes(split, leak=False))
+    for key in (("s", "who"), ("d", "what"), ("d", "now")):
+        assert found[key] == 1.0
+    assert found["s", "what"] < 0.55  # chance is near a third
+    assert found["s", "now"] < 0.65  # chance is near a half
+    assert found["d", "who"] < 0.5  # chance is near a quarter
+
+
+def test_a_leaky_model_is_found_out(split: Split):
+    assert _table(split, _codes(split, leak=True))["d", "who"] == 1.0
+
+
+def test_the_gap_of_d_falls_when_d_leaks(split: Split):
+    clean, leaky = (gaps(probe(_codes(split, leak=x), split, seeds=2)) for x in (False, True))
+    assert clean["d_gap"] > leaky["d_gap"] + 0.3
+    assert clean["s_gap"] == pytest.approx(leaky["s_gap"])
+
+
+def test_padded_steps_are_no_examples(split: Split):
+    codes = _codes(split, leak=False)
+    wrong = codes.d.copy()
+    wrong[:, 2:] = 7.0  # what stands behind the end of a sequence must not matter
+    mask = codes.mask.copy()
+    mask[:, 2:] = False
+    rows = probe(Embedding(codes.s, wrong, mask), split, seeds=2)
+    assert {(r.code, r.factor): r.mean for r in rows}["d", "now"] == 1.0
+
+
+@pytest.mark.parametrize("classifier", ["svc", "forest", "knn"])
+def test_every_classifier_reads_a_clear_code(split: Split, classifier):
+    rows = probe(_codes(split, leak=False), split, classifiers=(classifier,), seeds=1)
+    assert {(r.code, r.factor): r.mean for r in rows}["s", "who"] > 0.95

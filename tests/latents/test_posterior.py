@@ -1,0 +1,54 @@
+import pytest
+import torch
+
+from unbraid.latents.posterior import FactorisedPosterior, FullPosterior, SequencePosterior
+
+LENGTHS = (5, 3, 2, 4)
+MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
+EVERY = torch.ones(4, 5, dtype=torch.bool)
+POSTERIORS = [SequencePosterior, FullPosterior, FactorisedPosterior]
+
+
+@pytest.mark.parametrize("cls", POSTERIORS)
+def test_padding_changes_neither_posterior(cls: type):
+    posterior, h = cls(3, 6, 2, 4), torch.randn(4, 5, 3)
+    q = posterior(h, MASK)
+    for i, length in enumerate(LENGTHS):
+        alone = posterior(h[i : i + 1, :length], EVERY[:1, :length])
+        torch.testing.assert_close(alone.s.mean[0], q.s.mean[i])
+        torch.testing.assert_close(alone.s.log_var[0], q.s.log_var[i])
+        torch.testing.assert_close(alone.d.mean[0], q.d.mean[i, :length])
+        torch.testing.assert_close(alone.d.log_var[0], q.d.log_var[i, :length])
+
+
+def test_the_static_posterior_alone_is_the_same():
+    posterior, h = SequencePosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
+    assert torch.equal(posterior.static(h, MASK).mean, posterior(h, MASK).s.mean)
+
+
+def test_a_factorised_step_depends_on_its_own_features_only():
+    posterior, h = FactorisedPosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
+    other = h.clone()
+    other[:, 2] += 1.0
+    q, r = posterior(h, EVERY).d, posterior(other, EVERY).d
+    kept = [0, 1, 3, 4]
+    assert torch.equal(q.mean[:, kept], r.mean[:, kept])
+    assert not torch.equal(q.mean[:, 2], r.mean[:, 2])
+
+
+@pytest.mark.parametrize("cls", [SequencePosterior, FullPosterior])
+def test_a_step_depends_on_the_whole_sequence(cls: type):
+    posterior, h = cls(3, 6, 2, 4), torch.randn(4, 5, 3)
+    for t in (0, 4):
+        other = h.clone()
+        other[:, t] += 1.0
+        q, r = posterior(h, EVERY).d.mean, posterior(other, EVERY).d.mean
+        assert ((q - r).abs().amax((0, 2)) > 0).all()
+
+
+def test_the_full_posterior_reads_s_into_d():
+    posterior, h = FullPosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
+    before = posterior(h, EVERY).d.mean
+    with torch.no_grad():
+        posterior.static_head.linear.bias[:6] += 1.0
+    assert not torch.equal(posterior(h, EVERY).d.mean, before)

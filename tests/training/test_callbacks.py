@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conformance.toys import toy_batch, toy_method, toy_spec
+from unbraid.data.corpus import Split
+from unbraid.records import Batch
+from unbraid.training.callbacks import Validation, append_row, cut_rows, read_rows
+from unbraid.training.config import TrainingConfig
+from unbraid.training.module import TrainingModule, seed_draws
+
+
+def split() -> Split:
+    x = torch.cat([toy_batch("video", seed=seed).x for seed in (0, 1)]).numpy()
+    return Split(spec=toy_spec("video"), x=x, rows=np.arange(12))
+
+
+def measured(sequences: int, batch_size: int) -> tuple[TrainingModule, dict[str, float]]:
+    config = TrainingConfig(batch_size=batch_size, validation_sequences=sequences)
+    module = TrainingModule(toy_method("dsvae", "video"), config, seed=0, steps=10)
+    validation = Validation(split(), config, Path("unused"), seed=0)
+    first = validation.measure(module)
+    assert validation.measure(module) == first  # the same draws each time
+    return module, first
+
+
+def test_validation_is_the_mean_over_sequences_with_the_same_draws_each_time():
+    module, row = measured(sequences=10, batch_size=4)  # batches of 4, 4 and 2
+    method = module.method.eval()
+    wanted = 0.0
+    for start, stop in ((0, 4), (4, 8), (8, 10)):
+        batch = Batch.full(torch.from_numpy(split().x[start:stop]))
+        wanted += method.loss(batch, 0)["kl_static"][1].item() * (stop - start) / 10
+    assert row["kl_static"] == pytest.approx(wanted, rel=1e-5)
+    assert row["loss"] == pytest.approx(
+        row["reconstruction"] + row["kl_static"] + row["kl_dynamic"], rel=1e-5
+    )
+
+
+def test_validation_leaves_the_model_as_it_was():
+    module, _ = measured(sequences=12, batch_size=6)
+    assert module.method.training
+    for name, value in toy_method("dsvae", "video").state_dict().items():
+        assert torch.equal(module.method.state_dict()[name], value), name
+
+
+def test_validation_draws_are_not_those_the_model_was_made_with(monkeypatch: pytest.MonkeyPatch):
+    seeds = []
+    monkeypatch.setattr(
+        "unbraid.training.callbacks.seed_draws",
+        lambda *key: (seed_draws(*key), seeds.append(torch.initial_seed())),
+    )
+    measured(sequences=4, batch_size=4)
+    seed_draws(0, "start")
+    assert torch.initial_seed() not in seeds
+
+
+def test_a_row_with_new_columns_keeps_the_old_rows(tmp_path: Path):
+    path = tmp_path / "log.csv"
+    append_row(path, {"step": 1.0, "a": 0.5})
+    append_row(path, {"step": 2.0, "a": 0.25})
+    append_row(path, {"step": 3.0, "a": 0.125, "b": 7.0})
+    append_row(path, {"step": 4.0, "b": 8.0})
+    assert [list(row.values()) for row in read_rows(path)] == [
+        ["1", "0.5", ""],
+        ["2", "0.25", ""],
+        ["3", "0.125", "7"],
+        ["4", "", "8"],
+    ]
+    cut_rows(path, 2)
+    assert [row["step"] for row in read_rows(path)] == ["1", "2"]
+
+
+def test_a_step_beyond_a_million_is_logged_exactly(tmp_path: Path):
+    path = tmp_path / "log.csv"
+    append_row(path, {"step": 1_234_567.0, "a": 0.5})
+    append_row(path, {"step": 1_234_568.0, "a": 0.5})
+    assert [row["step"] for row in read_rows(path)] == ["1234567", "1234568"]

@@ -1,0 +1,356 @@
+import math
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from unbraid.methods.base import Method
+from unbraid.methods.dsvae import DSVAE
+from unbraid.records import Batch, Terms
+from unbraid.training import callbacks
+from unbraid.training.callbacks import Clock, read_rows
+from unbraid.training.checkpoint import read_checkpoint
+from unbraid.training.fit import CHECKPOINT, Run, open_run, resume, run_plan
+from unbraid.training.guards import CollapseWatch, NonFiniteLossError
+from unbraid.training.plan import Plan, make_plan
+
+TINY: dict[str, Any] = {
+    "static_dim": 4, "dynamic_dim": 3,
+    "net": {"channels": [4, 4], "features": 6, "hidden": 6},
+}  # fmt: skip
+# 24 training sequences in batches of 6: four steps are an epoch.
+TRAINING: dict[str, Any] = {
+    "batch_size": 6, "lr": 3e-3, "steps": 10,
+    "log_every": 3, "validate_every": 4, "checkpoint_every": 5,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Thirty videos: a bright row moves down, from a place and in a grey of its own."""
+    rng = np.random.default_rng(0)
+    start, grey = rng.integers(8, size=30), rng.integers(80, 255, size=30)
+    x = np.zeros((30, 4, 1, 8, 8), np.uint8)
+    for i in range(30):
+        for t in range(4):
+            x[i, t, 0, (start[i] + t) % 8] = grey[i]
+    path = tmp_path_factory.mktemp("data") / "toy.npz"
+    np.savez(path, x=x, grey=(grey > 160).astype(np.int64))
+    return str(path)
+
+
+def tiny_plan(data: str, method: str = "dsvae", **training: Any) -> Plan:
+    settings = {"method": TINY, "training": TRAINING | training}
+    return make_plan(data, method, preset="none", settings=settings)
+
+
+def interrupt_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Clock.on_train_batch_end
+
+    def stopping(self: Clock, trainer: Any, *rest: Any) -> None:
+        plain(self, trainer, *rest)
+        if trainer.global_step == step:
+            self.stop(trainer, "interrupted")
+
+    monkeypatch.setattr(Clock, "on_train_batch_end", stopping)
+
+
+def act_at(
+    step: int, act: Any, monkeypatch: pytest.MonkeyPatch, method: type[Method] = DSVAE
+) -> None:
+    """Let `act(terms)` change the loss table of one training step."""
+    plain = method.loss
+
+    def acting(self: Method, batch: Batch, now: int) -> Terms:
+        terms = plain(self, batch, now)
+        return act(terms) if now == step and self.training else terms
+
+    monkeypatch.setattr(method, "loss", acting)
+
+
+def rows(run: Run, name: str) -> list[dict[str, str]]:
+    table = read_rows(run.path / name)
+    return [{k: v for k, v in row.items() if k != "minutes"} for row in table]
+
+
+def assert_same_run(a: Run, b: Run) -> None:
+    weights, others = (load_file(run.path / "model.safetensors") for run in (a, b))
+    assert weights.keys() == others.keys()
+    for name in weights:
+        assert torch.equal(weights[name], others[name]), name
+    for name in ("log.csv", "validation.csv"):
+        assert rows(a, name) == rows(b, name)
+    first, second = (run.about["training"] | {"minutes": 0} for run in (a, b))
+    assert first == second
+    states = [read_checkpoint(run.path / CHECKPOINT)["optimizer_states"][0] for run in (a, b)]
+    for key, state in states[0]["state"].items():
+        for part, value in state.items():
+            assert torch.equal(value, states[1]["state"][key][part])
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_plan(tiny_plan(data), tmp_path_factory.mktemp("run") / "whole")
+
+
+def test_a_run_folder_holds_what_the_next_stage_reads(uninterrupted: Run, data: str):
+    names = {path.name for path in uninterrupted.path.iterdir()}
+    wanted = {"config.toml", "log.csv", "validation.csv", "checkpoints"}
+    assert wanted | {"model.safetensors", "model.json"} <= names
+    assert uninterrupted.plan == tiny_plan(data)
+    about = uninterrupted.about["training"]
+    assert (about["reason"], about["finished"], about["steps"]) == ("finished", True, 10)
+    assert about["epochs"] == 2.5
+    assert [row["step"] for row in rows(uninterrupted, "log.csv")] == ["3", "6", "9"]
+    assert [row["step"] for row in rows(uninterrupted, "validation.csv")] == ["4", "8"]
+    model = uninterrupted.model()
+    batch = uninterrupted.corpus().test.take(slice(None))
+    assert model.encode(batch).s.shape == (len(batch), 4)
+
+
+def test_one_seed_gives_one_run(uninterrupted: Run, data: str, tmp_path: Path):
+    assert_same_run(run_plan(tiny_plan(data), tmp_path / "again"), uninterrupted)
+
+
+def test_another_seed_gives_another_run(uninterrupted: Run, data: str, tmp_path: Path):
+    settings = {"method": TINY, "training": TRAINING}
+    other = run_plan(make_plan(data, "dsvae", preset="none", settings=settings, seed=1), tmp_path)
+    weights = [load_file(run.path / "model.safetensors") for run in (other, uninterrupted)]
+    assert not torch.equal(*(w["prior.head.linear.weight"] for w in weights))
+
+
+@pytest.mark.parametrize("stop", [1, 3, 4, 6, 8, 9])
+def test_a_resumed_run_equals_an_uninterrupted_one(
+    stop: int, uninterrupted: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as patch:
+        interrupt_at(stop, patch)
+        run = run_plan(tiny_plan(data), tmp_path / "run")
+    about = run.about["training"]
+    assert (about["reason"], about["finished"], about["steps"]) == ("interrupted", False, stop)
+    resume(run.path)
+    assert_same_run(run, uninterrupted)
+
+
+def test_a_run_can_be_interrupted_again_and_again(
+    uninterrupted: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as patch:
+        interrupt_at(2, patch)
+        run = run_plan(tiny_plan(data), tmp_path / "run")
+    for stop in (4, 5, 7):
+        with monkeypatch.context() as patch:
+            interrupt_at(stop, patch)
+            resume(run.path)
+        assert run.about["training"]["steps"] == stop
+    assert_same_run(resume(run.path), uninterrupted)
+
+
+def test_a_killed_run_goes_on_from_its_last_checkpoint(
+    uninterrupted: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def die(terms: Terms) -> Terms:
+        raise MemoryError("killed")
+
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        act_at(9, die, patch)
+        run_plan(tiny_plan(data), tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    assert [row["step"] for row in rows(run, "log.csv")] == ["3", "6", "9"]  # beyond step 5
+    assert_same_run(resume(run.path), uninterrupted)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_the_present_step_and_saves(
+    number: int, uninterrupted: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = signal.getsignal(number)
+
+    def press(terms: Terms) -> Terms:
+        os.kill(os.getpid(), number)
+        return terms
+
+    with monkeypatch.context() as patch:
+        act_at(6, press, patch)
+        run = run_plan(tiny_plan(data), tmp_path / "run")
+    assert signal.getsignal(number) == before
+    about = run.about["training"]
+    assert (about["reason"], about["finished"], about["steps"]) == ("interrupted", False, 7)
+    assert_same_run(resume(run.path), uninterrupted)
+
+
+def test_a_method_with_batch_statistics_of_a_bank_resumes_exactly(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    method = TINY | {"warmup_steps": 5}
+    settings = {"method": method, "training": TRAINING | {"schedule": "cosine", "clip": 5.0}}
+    plan = make_plan(data, "spyl", preset="none", settings=settings)
+    whole = run_plan(plan, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interrupt_at(7, patch)
+        run = run_plan(plan, tmp_path / "run")
+    assert_same_run(resume(run.path), whole)
+    assert rows(whole, "log.csv")[0]["mi_static"] == ""
+    assert float(rows(whole, "log.csv")[-1]["mi_static"]) < 0
+
+
+def test_resuming_a_finished_run_changes_nothing(data: str, tmp_path: Path, uninterrupted: Run):
+    run = run_plan(tiny_plan(data), tmp_path / "run")
+    assert_same_run(resume(run.path), uninterrupted)
+
+
+def test_a_finished_run_can_be_made_longer(data: str, tmp_path: Path, uninterrupted: Run):
+    run = run_plan(tiny_plan(data, steps=6), tmp_path / "run")
+    assert run.about["training"]["steps"] == 6
+    resume(run.path, settings={"training": {"steps": 10}})
+    assert_same_run(run, uninterrupted)
+    assert run.plan.training.steps == 10
+
+
+def test_the_log_is_the_mean_over_its_steps(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[Terms] = []
+    plain = DSVAE.loss
+
+    def spying(self: DSVAE, batch: Batch, step: int) -> Terms:
+        terms = plain(self, batch, step)
+        if self.training:
+            seen.append({k: (w, v.detach()) for k, (w, v) in terms.items()})
+        return terms
+
+    monkeypatch.setattr(DSVAE, "loss", spying)
+    run = run_plan(tiny_plan(data), tmp_path / "run")
+    for i, row in enumerate(rows(run, "log.csv")):
+        part = seen[3 * i : 3 * i + 3]
+        for name in ("reconstruction", "kl_static", "kl_dynamic"):
+            wanted = sum(terms[name][1].item() for terms in part) / 3
+            assert float(row[name]) == pytest.approx(wanted, rel=1e-5)
+        loss = sum(w * v.item() for terms in part for w, v in terms.values()) / 3
+        assert float(row["loss"]) == pytest.approx(loss, rel=1e-5)
+
+
+def test_the_loss_falls_over_training(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, steps=60, log_every=10), tmp_path / "run")
+    losses = [float(row["loss"]) for row in rows(run, "log.csv")]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def nan_in_kl_dynamic(terms: Terms) -> Terms:
+    weight, value = terms["kl_dynamic"]
+    return terms | {"kl_dynamic": (weight, value * math.nan)}
+
+
+def test_a_loss_that_is_not_finite_goes_back_to_the_last_checkpoint(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uninterrupted: Run
+):
+    with monkeypatch.context() as patch:
+        act_at(7, nan_in_kl_dynamic, patch)
+        with pytest.raises(NonFiniteLossError) as error:
+            run_plan(tiny_plan(data), tmp_path / "run")
+    said = str(error.value)
+    assert said.startswith("Loss is not finite at step 7: kl_dynamic. The run is back at step 5")
+    assert f"--resume {tmp_path / 'run'} --set training.lr=0.001" in said
+    run = open_run(tmp_path / "run")
+    about = run.about["training"]
+    assert (about["reason"], about["finished"], about["steps"]) == ("not finite", False, 5)
+    saved = load_file(run.path / "model.safetensors")
+    kept = read_checkpoint(run.path / CHECKPOINT)["state_dict"]
+    for name, value in saved.items():
+        assert torch.equal(value, kept[f"method.{name}"])
+        assert torch.isfinite(value.float()).all()
+    assert_same_run(resume(run.path), uninterrupted)
+
+
+def test_a_gradient_that_is_not_finite_never_reaches_the_weights(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def poison(terms: Terms) -> Terms:
+        terms["kl_static"][1].register_hook(lambda gradient: gradient * math.nan)
+        return terms
+
+    act_at(7, poison, monkeypatch)
+    with pytest.raises(NonFiniteLossError, match="Gradient is not finite at step 7"):
+        run_plan(tiny_plan(data), tmp_path / "run")
+    saved = load_file(tmp_path / "run" / "model.safetensors")
+    assert all(torch.isfinite(value.float()).all() for value in saved.values())
+
+
+def test_a_loss_that_is_not_finite_early_goes_back_to_the_start(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    act_at(2, nan_in_kl_dynamic, monkeypatch)
+    with pytest.raises(NonFiniteLossError, match=r"step 2: kl_dynamic\. The run is back at step 0"):
+        run_plan(tiny_plan(data), tmp_path / "run")
+    assert read_checkpoint(tmp_path / "run" / CHECKPOINT)["global_step"] == 0
+
+
+def test_an_existing_run_is_not_overwritten(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
+    before = (run.path / "model.safetensors").read_bytes()
+    with pytest.raises(ValueError, match=r"holds a run already\. Go on with it \(--resume"):
+        run_plan(tiny_plan(data, steps=3), tmp_path / "run")
+    assert (run.path / "model.safetensors").read_bytes() == before
+
+
+def test_a_budget_of_minutes_stops_and_saves(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, steps=10_000, max_minutes=0.01), tmp_path / "run")
+    about = run.about["training"]
+    assert (about["reason"], about["finished"]) == ("budget", True)
+    assert 1 <= about["steps"] < 10_000
+    assert read_checkpoint(run.path / CHECKPOINT)["global_step"] == about["steps"]
+
+
+def test_minutes_of_earlier_sessions_count(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(Clock, "minutes", property(lambda self: self.before + 2.5))
+        run = run_plan(tiny_plan(data, steps=3), tmp_path / "run")
+        resume(run.path, settings={"training": {"steps": 6}})
+    minutes = [float(row["minutes"]) for row in read_rows(run.path / "log.csv")]
+    assert minutes == [2.5, 5.0]
+
+
+def test_a_collapse_is_noted_once_over_all_sessions(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("unbraid.training.guards.COLLAPSED", 1e9)
+    monkeypatch.setattr(callbacks, "CollapseWatch", lambda: CollapseWatch(after=0))
+    whole = run_plan(tiny_plan(data), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interrupt_at(4, patch)
+        run = run_plan(tiny_plan(data), tmp_path / "run")
+    notes = resume(run.path).about["training"]["notes"]
+    assert [note[:20] for note in notes] == ["s has collapsed at s", "d has collapsed at s"]
+    assert notes == whole.about["training"]["notes"]
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"is not a run folder: it has no config\.toml"):
+        resume(tmp_path)
+
+
+def test_a_run_without_a_checkpoint_cannot_go_on(data: str, tmp_path: Path):
+    (tmp_path / "config.toml").write_text(tiny_plan(data).as_toml())
+    with pytest.raises(ValueError, match="The run was stopped before its first"):
+        resume(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
+    path = run.path / CHECKPOINT
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ValueError, match="is damaged or not a checkpoint of ours"):
+        resume(run.path)
+
+
+def test_a_misspelt_setting_of_a_resumed_run_is_told_the_right_one(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
+    with pytest.raises(KeyError, match=r"has no setting 'step'. Did you mean 'steps'\?"):
+        resume(run.path, settings={"training": {"step": 4}})

@@ -1,0 +1,49 @@
+import math
+
+import pytest
+import torch
+
+from unbraid.training.config import TrainingConfig
+from unbraid.training.module import PURPOSES, learning_rate_factor, seed_draws, total
+
+
+def draw(seed: int, step: int, rank: int = 0) -> float:
+    seed_draws(seed, "step", step, rank)
+    return torch.rand(()).item()
+
+
+def test_a_constant_rate_is_constant():
+    factor = learning_rate_factor(TrainingConfig(), 100)
+    assert [factor(step) for step in (0, 50, 100, 1000)] == [1.0] * 4
+
+
+def test_a_warm_up_rises_in_equal_steps_and_stays():
+    factor = learning_rate_factor(TrainingConfig(warmup_steps=4), 100)
+    assert [factor(step) for step in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+
+
+def test_a_cosine_falls_to_a_tenth_and_never_below():
+    factor = learning_rate_factor(TrainingConfig(schedule="cosine"), 100)
+    for step in (0, 25, 50, 75, 100):
+        wanted = 0.1 + 0.9 * (1 + math.cos(math.pi * step / 100)) / 2
+        assert factor(step) == pytest.approx(wanted)
+    assert factor(1000) == pytest.approx(0.1)
+
+
+def test_the_draws_of_a_step_depend_on_seed_step_and_process():
+    assert draw(0, 5) == draw(0, 5)
+    other = [(0, 5), (0, 6), (1, 5), (5, 0), (0, 0)]
+    assert len({draw(*key) for key in other} | {draw(0, 5, 1)}) == len(other) + 1
+
+
+def test_every_purpose_has_draws_of_its_own():
+    draws = set()
+    for purpose in PURPOSES:
+        seed_draws(0, purpose)
+        draws.add(torch.rand(()).item())
+    assert len(draws) == len(PURPOSES)
+
+
+def test_the_loss_is_the_sum_of_weight_times_value():
+    terms = {"a": (2.0, torch.tensor(3.0)), "b": (-0.5, torch.tensor(4.0))}
+    assert total(terms).item() == 4.0
