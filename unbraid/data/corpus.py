@@ -45,7 +45,7 @@ class Split:
 
         The raw bytes travel to the device and become floats there.
         """
-        rows = self.rows[index]
+        rows = np.atleast_1d(self.rows[_positions(index)])
         x = self.spec.to_model(_tensor(self.x, rows, device))
         mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
         if self.lengths is not None:
@@ -72,7 +72,7 @@ class Split:
 
     def select(self, index: Any) -> "Split":
         """Return some positions of this split as a split of their own."""
-        return replace(self, rows=self.rows[index])
+        return replace(self, rows=self.rows[_positions(index)])
 
     def batches(self, size: int, device: torch.device | str = "cpu") -> Iterator[Batch]:
         """Yield the whole split in order."""
@@ -94,6 +94,11 @@ class Corpus:
         if name not in ("train", "validation", "test"):
             raise ValueError(f"split must be train, validation or test, got {name!r}.")
         return getattr(self, name)
+
+
+def _positions(index: Any) -> Any:
+    """Return positions as one array: NumPy would take a tuple for an index into several axes."""
+    return index if isinstance(index, slice) else np.asarray(index)
 
 
 def _tensor(array: Array, rows: Rows, device: torch.device | str) -> torch.Tensor:

@@ -12,9 +12,10 @@ from unbraid.views.series import scale_channels
 from unbraid.views.time import reverse_steps, shuffle_steps
 from unbraid.views.video import distort
 
-__all__ = ["dynamic_view_for", "static_order"]
+__all__ = ["ViewName", "dynamic_view_for", "static_order"]
 
 View = Callable[[Batch], Batch]
+ViewName = Literal["auto", "kornia", "scale", "none"]
 NARROWEST, WIDEST = 0.85, 1.18  # vocal tract length, as a ratio
 
 
@@ -23,22 +24,31 @@ def static_order(view: Literal["shuffle", "reverse"], h: Tensor, mask: Tensor) -
     return shuffle_steps(h, mask) if view == "shuffle" else reverse_steps(h, mask)
 
 
-def dynamic_view_for(spec: Spec, choice: Literal["auto", "scale", "none"]) -> View | None:
+def dynamic_view_for(spec: Spec, choice: ViewName) -> View | None:
     """Return the view that keeps what moves and changes what stays, or None if there is none.
 
     Video: one crop, colour distortion and blur per sequence. Audio: another voice. Series have no
-    accepted view; "scale" multiplies every channel by a random factor.
+    accepted view; "scale" multiplies every channel by a random factor. "kornia" is the video
+    view made by that library.
     """
     if choice == "none" or (choice == "auto" and spec.kind == "series"):
         return None
-    if choice == "scale" and spec.kind != "series":
-        raise ValueError(f"dynamic_view 'scale' is for series, {spec.name} is {spec.kind}.")
+    meant_for = {"scale": "series", "kornia": "video"}.get(choice, spec.kind)
+    if meant_for != spec.kind:
+        raise ValueError(f"dynamic_view '{choice}' is for {meant_for}, {spec.name} is {spec.kind}.")
+    if choice == "kornia":
+        return _other_looks_by_kornia
     return {"video": _other_looks, "audio": _other_voice, "series": _other_scale}[spec.kind]
 
 
 @torch.no_grad()
 def _other_looks(batch: Batch) -> Batch:
     return batch.with_x(distort(batch.x))
+
+
+@torch.no_grad()
+def _other_looks_by_kornia(batch: Batch) -> Batch:
+    return batch.with_x(distort(batch.x, backend="kornia"))
 
 
 @torch.no_grad()
