@@ -1,4 +1,4 @@
-"""C-DSVAE by hand: the whole loop in sight, no Lightning."""
+"""C-DSVAE on voices, by hand: the whole loop in sight, no Lightning."""
 
 import torch
 
@@ -6,25 +6,30 @@ import unbraid
 from unbraid.methods.cdsvae import CDSVAE, CDSVAEConfig
 from unbraid.nets import NetConfig
 
-corpus = unbraid.load_data("toy-sprites", {"train": 400, "validation": 40, "test": 40})
+corpus = unbraid.load_data(
+    "toy-voices", {"speakers": 12, "validation_speakers": 2, "test_speakers": 6}
+)
 config = CDSVAEConfig(
-    static_dim=64, w_kl_static=0.5, w_kl_dynamic=0.1, net=NetConfig(channels=(8, 16, 32, 64))
+    static_dim=32,
+    dynamic_dim=16,
+    w_kl_dynamic=0.1,
+    net=NetConfig(hidden=64),
 )
 torch.manual_seed(0)
 model = CDSVAE(corpus.spec, config)
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 
-for step in range(100):
-    batch = corpus.train.take(torch.randint(len(corpus.train), (16,)).numpy())
+for step in range(300):
+    batch = corpus.train.take(torch.randint(len(corpus.train), (32,)).numpy())
     terms = model.loss(batch, step)
     loss = sum(weight * value for weight, value in terms.values())
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 20 == 0:
+    if step % 50 == 0:
         print(step, {name: round(value.item(), 1) for name, (_, value) in terms.items()})
 
 model.eval()
-a, b = corpus.test.take([0]), corpus.test.take([1])
+a, b = corpus.test.take(0), corpus.test.take(1)
 ab, ba = unbraid.swap(model, a, b)
 print("who a is, doing what b does:", tuple(ab.shape))

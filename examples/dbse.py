@@ -1,4 +1,4 @@
-"""DBSE by hand: the whole loop in sight, no Lightning."""
+"""DBSE on drawn characters, by hand: the whole loop in sight, no Lightning."""
 
 import torch
 
@@ -8,7 +8,9 @@ from unbraid.nets import NetConfig
 
 corpus = unbraid.load_data("toy-sprites", {"train": 400, "validation": 40, "test": 40})
 config = DBSEConfig(
-    static_dim=64, w_kl_static=0.5, w_kl_dynamic=0.1, net=NetConfig(channels=(8, 16, 32, 64))
+    static_dim=64,
+    dynamic_dim=64,
+    net=NetConfig(channels=(8, 16, 32, 64)),
 )
 torch.manual_seed(0)
 model = DBSE(corpus.spec, config)
@@ -25,6 +27,6 @@ for step in range(100):
         print(step, {name: round(value.item(), 1) for name, (_, value) in terms.items()})
 
 model.eval()
-a, b = corpus.test.take([0]), corpus.test.take([1])
+a, b = corpus.test.take(0), corpus.test.take(1)
 ab, ba = unbraid.swap(model, a, b)
 print("who a is, doing what b does:", tuple(ab.shape))

@@ -150,7 +150,7 @@ def test_a_broken_toml_file_is_named(tmp_path: Path):
     ("settings", "sentence"),
     [
         ({"lr": 0.0}, "lr must be positive, got 0.0."),
-        ({"epochs": 0}, "epochs must be 1 or more, got 0."),
+        ({"epochs": 0}, "epochs must be at least 1, got 0."),
         ({"steps": -1}, "steps must not be negative, got -1."),
         ({"batch_size": 1}, "batch_size must be 2 or more: batch statistics need company."),
     ],

@@ -37,6 +37,15 @@ def build(cls: type[C], table: Mapping[str, Any], *, where: str) -> C:
         raise ValueError(f"{where}: {error}") from None
 
 
+def at_least(settings: Any, limit: int, *names: str) -> None:
+    """Raise `ValueError` unless these settings are `limit` or more; for `__post_init__`."""
+    for name in names:
+        value = getattr(settings, name)
+        if value < limit:
+            wanted = "must not be negative" if limit == 0 else f"must be at least {limit}"
+            raise ValueError(f"{name} {wanted}, got {value}.")
+
+
 def closest(word: str, names: Iterable[str]) -> str:
     """Return ` Did you mean 'x'?` or, without a near name, the list of them."""
     names = sorted(names)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from unbraid.data import Corpus, Split, load
+from unbraid.data import Corpus, Split, load_data
 from unbraid.data.toy_digits import DIGIT, FASTEST, ROOM, Config, _paint, _paths
 
 SPLITS = ("train", "validation", "test")
@@ -10,7 +10,7 @@ SPLITS = ("train", "validation", "test")
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return load("toy-digits", {"train": 300, "validation": 50, "test": 100})
+    return load_data("toy-digits", {"train": 300, "validation": 50, "test": 100})
 
 
 def test_splits_have_the_sizes_asked_for(corpus: Corpus) -> None:
@@ -22,13 +22,13 @@ def test_splits_have_the_sizes_asked_for(corpus: Corpus) -> None:
 
 def test_one_seed_gives_one_result_and_another_seed_another() -> None:
     sizes = {"train": 6, "validation": 2, "test": 2}
-    a, b, c = (load("toy-digits", sizes | {"seed": seed}) for seed in (1, 1, 2))
+    a, b, c = (load_data("toy-digits", sizes | {"seed": seed}) for seed in (1, 1, 2))
     assert np.array_equal(a.train.x, b.train.x)
     assert not np.array_equal(a.train.x, c.train.x)
 
 
 def test_images_are_in_one_split_only() -> None:
-    corpus = load("toy-digits", {"train": 2000, "validation": 500, "test": 800})
+    corpus = load_data("toy-digits", {"train": 2000, "validation": 500, "test": 800})
     used = [
         set(np.concatenate([split.label("first_image"), split.label("second_image")]).tolist())
         for split in map(corpus.split, SPLITS)
@@ -110,7 +110,7 @@ def test_the_first_digit_of_new_images_can_be_recognised(corpus: Corpus) -> None
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_an_empty_split_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be at least 1 sequence, got -2"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got -2"):
         Config(**{name: -2})
 
 

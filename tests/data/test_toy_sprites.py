@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from unbraid.data import Corpus, Split, load
+from unbraid.data import Corpus, Split, load_data
 from unbraid.data.toy_sprites import MOTIONS, VALUES, Config, render, values_of
 
 SPLITS = ("train", "validation", "test")
@@ -13,7 +13,7 @@ STARTS = 2  # sequences that start in the phases 0 and 1 pass through all sixtee
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return load("toy-sprites", {"train": 600, "validation": 20, "test": 160})
+    return load_data("toy-sprites", {"train": 600, "validation": 20, "test": 160})
 
 
 def small(split: Split) -> NDArray[np.float64]:
@@ -43,18 +43,20 @@ def test_splits_have_the_sizes_asked_for(corpus: Corpus) -> None:
 
 def test_one_seed_gives_one_result_and_another_seed_another() -> None:
     sizes = {"train": 6, "validation": 2, "test": 2}
-    a, b, c = (load("toy-sprites", sizes | {"seed": seed}) for seed in (1, 1, 2))
+    a, b, c = (load_data("toy-sprites", sizes | {"seed": seed}) for seed in (1, 1, 2))
     assert np.array_equal(a.train.x, b.train.x)
     assert not np.array_equal(a.train.x, c.train.x)
 
 
 def test_the_test_split_does_not_depend_on_the_size_of_training() -> None:
-    a, b = (load("toy-sprites", {"train": n, "validation": 2, "test": 9}).test for n in (5, 11))
+    a, b = (
+        load_data("toy-sprites", {"train": n, "validation": 2, "test": 9}).test for n in (5, 11)
+    )
     assert np.array_equal(a.x, b.x)
 
 
 def test_characters_are_in_one_split_only() -> None:
-    corpus = load("toy-sprites", {"train": 1500, "validation": 250, "test": 450, "seed": 3})
+    corpus = load_data("toy-sprites", {"train": 1500, "validation": 250, "test": 450, "seed": 3})
     characters = [set(corpus.split(name).label("character").tolist()) for name in SPLITS]
     assert [len(part) for part in characters] == [1400, 200, 400]
     assert len(set.union(*characters)) == 2000
@@ -62,7 +64,7 @@ def test_characters_are_in_one_split_only() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_value_and_motion_is_in_every_split(seed: int) -> None:
-    corpus = load("toy-sprites", {"train": 8, "validation": 8, "test": 8, "seed": seed})
+    corpus = load_data("toy-sprites", {"train": 8, "validation": 8, "test": 8, "seed": seed})
     for name in SPLITS:
         for factor in (*corpus.spec.static, *corpus.spec.dynamic):
             assert len(set(corpus.split(name).label(factor.name))) == factor.classes
@@ -136,7 +138,7 @@ def test_no_character_leaves_the_picture() -> None:
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_an_empty_split_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be at least 1 sequence, got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
         Config(**{name: 0})
 
 

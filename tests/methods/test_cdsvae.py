@@ -86,7 +86,7 @@ def test_more_information_about_x_and_less_between_codes_lower_the_loss():
 def test_settings_that_cannot_work_are_refused():
     with pytest.raises(ValueError, match=r"temperature must be positive, got 0.0\."):
         CDSVAEConfig(temperature=0.0)
-    with pytest.raises(ValueError, match=r"static_dim must be 1 or more, got 0\."):
+    with pytest.raises(ValueError, match=r"static_dim must be at least 1, got 0\."):
         CDSVAEConfig(static_dim=0)
     with pytest.raises(ValueError, match=r"w_nce must not be negative, got -1.0\."):
         CDSVAEConfig(w_nce=-1.0)

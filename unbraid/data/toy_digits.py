@@ -20,6 +20,7 @@ from PIL import Image
 
 from unbraid.data.corpus import Corpus, Split
 from unbraid.records import Factor, Spec
+from unbraid.settings import at_least
 
 LENGTH, SIZE, DIGIT = 15, 64, 22
 ROOM = SIZE - DIGIT  # largest coordinate of the upper left corner of a digit
@@ -43,11 +44,8 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in SHARES:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1 sequence, got {getattr(self, name)}.")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}.")
+        at_least(self, 1, *SHARES)
+        at_least(self, 0, "seed")
 
 
 def load(config: Config) -> Corpus:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unbraid.data.corpus import Corpus, Split
 from unbraid.records import Factor, Spec
+from unbraid.settings import at_least
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,12 +51,8 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("train", "validation", "test"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        for name in ("windows", "window"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"{name} must be at least 2, got {getattr(self, name)}.")
+        at_least(self, 1, "train", "validation", "test")
+        at_least(self, 2, "windows", "window")
         if not 0.0 <= self.missing < 1.0:
             raise ValueError(f"missing must be at least 0 and below 1, got {self.missing}.")
 

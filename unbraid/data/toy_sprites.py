@@ -22,6 +22,7 @@ from unbraid.data.corpus import Corpus, Split
 from unbraid.data.drawing import SIZE, STYLES, Part, coverage
 from unbraid.data.poses import MOTIONS
 from unbraid.records import Factor, Spec
+from unbraid.settings import at_least
 
 LENGTH, PHASES = 8, 16
 ROUND = 20  # least common multiple of the numbers of values
@@ -62,11 +63,8 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in SHARES:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1 sequence, got {getattr(self, name)}.")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}.")
+        at_least(self, 1, *SHARES)
+        at_least(self, 0, "seed")
 
 
 def load(config: Config) -> Corpus:

@@ -20,6 +20,7 @@ from torch import Tensor
 from unbraid.data.corpus import Corpus, Split
 from unbraid.data.mel import MelConfig, log_mel
 from unbraid.records import Factor, Spec
+from unbraid.settings import at_least
 from unbraid.views.audio import shift_voice
 
 Floats = NDArray[np.float32]
@@ -65,13 +66,10 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("speakers", "validation_speakers", "test_speakers", "utterances"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        at_least(self, 1, "speakers", "validation_speakers", "test_speakers", "utterances")
         if self.seconds < 0.2:
             raise ValueError(f"seconds must be 0.2 at least (one segment), got {self.seconds}.")
-        if self.conversions < 0:
-            raise ValueError(f"conversions must not be negative, got {self.conversions}.")
+        at_least(self, 0, "conversions")
 
     @property
     def voices(self) -> int:

@@ -19,7 +19,7 @@ from unbraid.records import Spec
 Rows = Sequence[tuple[str, NDArray[Any]]]
 
 
-def render(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
+def render(folder: Path, name: str, spec: Spec, rows: Rows, *, columns: int = 0) -> list[Path]:
     """Write labelled sequences, as a model sees them, as pictures, animations or sound.
 
     Args:
@@ -27,20 +27,22 @@ def render(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
         name: of the files.
         spec: what the sequences are.
         rows: (label, values) with values (T, *F).
+        columns: sequences beside each other in an animation; as many as fit if 0.
 
     Returns:
         The files written.
     """
-    draw = {"video": _video, "audio": _audio, "series": _series}[spec.kind]
-    return draw(folder, name, spec, rows)
+    if spec.kind == "video":
+        return _video(folder, name, spec, rows, columns)
+    return (_audio if spec.kind == "audio" else _series)(folder, name, spec, rows)
 
 
-def _video(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
+def _video(folder: Path, name: str, spec: Spec, rows: Rows, columns: int) -> list[Path]:
     picture, player = folder / f"{name}.png", folder / f"{name}.gif"
     save_picture(picture, frame_grid([(label, x.clip(0, 1)) for label, x in rows]))
     if len({len(x) for _, x in rows}) == 1:  # an animation needs one length
         stacked = np.stack([x for _, x in rows]).clip(0, 1)
-        save_gif(player, stacked, rate=spec.rate, columns=min(8, len(rows)))
+        save_gif(player, stacked, rate=spec.rate, columns=columns or min(8, len(rows)))
         return [picture, player]
     return [picture]
 

@@ -7,6 +7,7 @@ from torch import nn
 
 from unbraid.nets import Decoder, Encoder
 from unbraid.records import Batch, Codes, Features, Posterior, Sequences, Spec, Terms
+from unbraid.settings import at_least
 
 
 class Method(nn.Module, ABC):
@@ -77,12 +78,8 @@ class VariationalMethod(Method):
 
 def check_sizes(config: Any) -> None:
     """Raise `ValueError` for settings no method can work with."""
-    for name in ("static_dim", "dynamic_dim"):
-        if getattr(config, name) < 1:
-            raise ValueError(f"{name} must be 1 or more, got {getattr(config, name)}.")
-    for name in config.__dataclass_fields__:
-        if name.startswith("w_") and getattr(config, name) < 0:
-            raise ValueError(f"{name} must not be negative, got {getattr(config, name)}.")
+    at_least(config, 1, "static_dim", "dynamic_dim")
+    at_least(config, 0, *(name for name in config.__dataclass_fields__ if name.startswith("w_")))
 
 
 def count_parameters(method: nn.Module) -> int:

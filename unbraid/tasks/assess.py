@@ -188,7 +188,7 @@ def pictures(run: Run, metrics: Metrics, device: str) -> list[Picture]:
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
     captions = {
-        "swap": "Pairs of test sequences, then each doing what the other does.",
+        "swap": "Two test sequences a and b, then who a is doing what b does, and the reverse.",
         "reconstruct": "Test sequences and what the model makes of them.",
         "sample": "Sequences drawn from the prior.",
         "interpolate": "From one test sequence to another in s; what moves is the first one's.",

@@ -96,7 +96,7 @@ def swap(path: str | Path, source: Source, out: Path | None = None) -> Path:
     ]  # fmt: skip
     arrays = {name.replace(" ", "_"): x for name, x, _ in sets}
     rows = _pair_up(sets)
-    return _write(job, out, "swap", arrays, rows)
+    return _write(job, out, "swap", arrays, rows, columns=4)
 
 
 def sample(
@@ -171,13 +171,14 @@ def _pair_up(sets: list[tuple[str, Tensor, Tensor]]) -> list[tuple[str, Tensor]]
 
 def _write(
     job: Opened, out: Path | None, name: str, arrays: dict[str, Tensor],
-    rows: list[tuple[str, Tensor]],
+    rows: list[tuple[str, Tensor]], *, columns: int = 0,
 ) -> Path:  # fmt: skip
     folder = out or job.folder / "use"
     saved = _save_arrays(
         folder / f"{name}.npz", {key: raw(job.spec, value) for key, value in arrays.items()}
     )
-    render(folder, name, job.spec, [(label, x.cpu().numpy()) for label, x in rows])
+    shown = [(label, x.cpu().numpy()) for label, x in rows]
+    render(folder, name, job.spec, shown, columns=columns)
     return saved
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from unbraid.settings import at_least
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingConfig:
@@ -26,11 +28,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
-        for name in ("batch_size", "epochs", "log_every", "validate_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}.")
-        for name in ("steps", "max_minutes", "clip", "warmup_steps", "validation_sequences"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
+        at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
+        at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
         if self.batch_size < 2:
             raise ValueError("batch_size must be 2 or more: batch statistics need company.")
