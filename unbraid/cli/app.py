@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from unbraid.cli import assess, catalogue, train, use
+from unbraid.cli import assess, catalogue, diagnose, judge, train, use
 
 app = typer.Typer(
     name="unbraid",
@@ -14,7 +14,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for part in (train, use, assess, catalogue):
+for part in (train, use, assess, judge, diagnose, catalogue):
     part.register(app)
 
 

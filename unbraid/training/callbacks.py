@@ -71,9 +71,9 @@ class LogBook(lightning.Callback):
             self.sums[name] = self.sums.get(name, torch.zeros_like(value)) + value
             self.counts[name] = self.counts.get(name, 0) + 1
         if trainer.global_step % self.every == 0:
-            self.flush(trainer.global_step, len(batch))
+            self.flush(trainer.global_step)
 
-    def flush(self, step: int, batch_size: int) -> None:
+    def flush(self, step: int) -> None:
         """Write the means since the last row."""
         means = {name: float(value) / self.counts[name] for name, value in self.sums.items()}
         self.sums, self.counts = {}, {}

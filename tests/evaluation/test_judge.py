@@ -1,0 +1,230 @@
+"""A judge learns its data from training labels only, and refuses what it cannot judge."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from unbraid.data import load_data
+from unbraid.data.corpus import Corpus, Split
+from unbraid.evaluation import judge as judges
+from unbraid.evaluation.judge import Judge, JudgeConfig, fit_judge, load_judge, save_judge
+from unbraid.evaluation.metrics.classification import chance
+from unbraid.records import Batch
+
+TINY = JudgeConfig(channels=(4, 8, 8, 8), features=16, hidden=8, batch_size=12, max_epochs=1)
+ABOUT = {"accuracy": {"motion": 1.0}}
+SIZES = {"train": 48, "validation": 8, "test": 8}
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return load_data("toy-sprites", SIZES)
+
+
+@pytest.fixture(scope="module")
+def judge(corpus: Corpus) -> Judge:
+    return fit_judge(corpus, TINY)
+
+
+def _shuffled(split: Split) -> Split:
+    rng = np.random.default_rng(1)
+    return replace(split, labels={k: rng.permutation(v) for k, v in split.labels.items()})
+
+
+def _same(a: Judge, b: Judge) -> bool:
+    pairs = zip(a.state_dict().values(), b.state_dict().values(), strict=True)
+    return all(torch.equal(x, y) for x, y in pairs)
+
+
+def test_a_judge_learns_a_small_set_by_heart(corpus: Corpus):
+    few = corpus.train.select(slice(0, 24))
+    config = JudgeConfig(
+        channels=(4, 8, 16, 32), features=32, hidden=32, lr=1e-2, batch_size=12, max_epochs=30,
+        patience=30,
+    )  # fmt: skip
+    found = judges.test_accuracy(fit_judge(replace(corpus, train=few, validation=few), config), few)
+    assert set(found) == {"skin", "style", "hair", "top", "trousers", "motion"}
+    assert min(found.values()) > 0.9
+    assert chance(few.label("motion")) < 0.25
+
+
+def test_one_seed_gives_one_judge(corpus: Corpus, judge: Judge):
+    assert _same(judge, fit_judge(corpus, TINY))
+    assert not _same(judge, fit_judge(corpus, TINY, seed=1))
+
+
+def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
+    others = replace(
+        corpus, validation=_shuffled(corpus.validation), test=_shuffled(corpus.test)
+    )  # fmt: skip
+    assert _same(judge, fit_judge(others, TINY))
+    assert not _same(judge, fit_judge(replace(corpus, train=_shuffled(corpus.train)), TINY))
+
+
+def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
+    # Every epoch looks worse than the one before: patience ends it, and the first is kept.
+    class Rising(judges._Training):
+        def validation_loss(self) -> float:
+            super().validation_loss()
+            return float(self.step)
+
+    config = replace(TINY, max_epochs=9, patience=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "_Training", Rising)
+        kept = fit_judge(corpus, config)
+    steps = kept.state_dict()["encoder.pyramid.1.num_batches_tracked"]
+    assert int(steps) == len(corpus.train) // TINY.batch_size  # those of one epoch, not of three
+
+
+def test_the_budget_in_steps_ends_the_training(corpus: Corpus):
+    kept = fit_judge(corpus, replace(TINY, max_epochs=9, max_steps=3))
+    assert int(kept.state_dict()["encoder.pyramid.1.num_batches_tracked"]) == 3
+
+
+FEW = {"train": 16, "validation": 4, "test": 4}
+VOICES = {"speakers": 4, "validation_speakers": 2, "test_speakers": 2, "utterances": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("toy-series", FEW), ("toy-voices", VOICES), ("toy-digits", FEW)]
+)  # fmt: skip
+def test_any_kind_can_be_judged_and_labels_per_step_too(name: str, sizes: dict[str, int]):
+    small = load_data(name, sizes)
+    found = fit_judge(small, replace(TINY, batch_size=8))
+    batch = small.test.take(slice(None))
+    told = found.predict(batch)
+    for factor, _ in found.factors:
+        shape = batch.mask.shape if factor.per_step else batch.mask.shape[:1]
+        assert told[factor.name].shape == (*shape, factor.classes)
+        assert told[factor.name].sum(-1) == pytest.approx(1.0, abs=1e-5)
+    assert all(0 <= value <= 1 for value in judges.test_accuracy(found, small.test).values())
+
+
+def test_padded_steps_do_not_count(judge: Judge, corpus: Corpus):
+    batch = corpus.test.take(slice(None))
+    mask = torch.arange(8) < torch.tensor([8, 5, 3, 8, 1, 2, 7, 4])[:, None]
+    steps = mask[..., None, None, None]
+    clean, spoiled = (judge.predict(Batch(batch.x.where(steps, v), mask)) for v in (0.0, 9.0))
+    assert all(np.array_equal(clean[name], spoiled[name]) for name in clean)
+
+
+def test_predictions_do_not_depend_on_how_many_are_made_at_a_time(judge: Judge, corpus: Corpus):
+    batch = corpus.test.take(slice(None))
+    whole, pieces = judge.predict(batch), judge.predict(batch, size=3)
+    assert all(whole[name] == pytest.approx(pieces[name], abs=1e-6) for name in whole)
+
+
+def test_a_saved_judge_comes_back_exactly(judge: Judge, corpus: Corpus, tmp_path: Path):
+    save_judge(judge, tmp_path, {**ABOUT, "fingerprint": judges.fingerprint(corpus)})
+    back = load_judge(tmp_path)
+    assert _same(judge, back)
+    assert (back.spec, back.config, back.training) == (judge.spec, judge.config, False)
+    judges.check_judge(judges.read_judge(tmp_path), corpus)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "sentence"),
+    [
+        ("judge.json", "{", "judge.json is damaged"),
+        ("judge.json", '{"format": "other"}', "is not a judge of ours: its format is 'other'"),
+        ("judge.json", '{"format": "unbraid-judge-1"}', "has no fingerprint"),
+        ("judge.safetensors", "no weights", "is damaged or not a safetensors file"),
+        ("judge.json", None, "Make a judge with `unbraid judge fit`"),
+    ],
+)  # fmt: skip
+def test_damaged_and_foreign_files_are_refused(judge: Judge, tmp_path: Path, file, text, sentence):
+    save_judge(judge, tmp_path, {**ABOUT, "fingerprint": "0"})
+    (tmp_path / file).unlink()
+    if text is not None:
+        (tmp_path / file).write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        load_judge(tmp_path)
+
+
+def test_weights_of_another_judge_are_refused(judge: Judge, tmp_path: Path):
+    save_judge(judge, tmp_path, {**ABOUT, "fingerprint": "0"})
+    about = json.loads((tmp_path / "judge.json").read_text())
+    about["config"]["hidden"] = 9
+    (tmp_path / "judge.json").write_text(json.dumps(about))
+    with pytest.raises(ValueError, match="does not belong to"):
+        load_judge(tmp_path)
+
+
+def _brighter(corpus: Corpus) -> Corpus:
+    return replace(corpus, train=replace(corpus.train, x=corpus.train.x // 2))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _brighter,
+        lambda corpus: replace(corpus, train=_shuffled(corpus.train)),
+        lambda corpus: replace(corpus, test=corpus.test.select(slice(0, 4))),
+        lambda corpus: replace(corpus, spec=replace(corpus.spec, scale=(256.0,))),
+    ],
+)  # fmt: skip
+def test_other_data_are_refused(corpus: Corpus, change):
+    about = {**ABOUT, "fingerprint": judges.fingerprint(corpus)}
+    judges.check_judge(about, load_data("toy-sprites", SIZES))
+    with pytest.raises(ValueError, match="trained on other data than this toy-sprites"):
+        judges.check_judge(about, change(corpus))
+
+
+@pytest.mark.parametrize("value", [0.949, float("nan")])
+def test_a_weak_judge_is_refused_by_name(corpus: Corpus, value: float):
+    about = {
+        "fingerprint": judges.fingerprint(corpus),
+        "accuracy": {"hair": 0.97, "motion": value},
+    }
+    with pytest.raises(ValueError, match=r"own test split: motion .* less than 95 %"):
+        judges.check_judge(about, corpus)
+    if value == value:
+        judges.check_judge(about, corpus, minimum=0.9)
+
+
+def test_data_without_classes_cannot_be_judged(corpus: Corpus):
+    bare = replace(corpus.spec, static=(), dynamic=())
+    with pytest.raises(ValueError, match="toy-sprites has no labelled classes"):
+        Judge(bare, TINY)
+
+
+def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
+    from unbraid.tasks import judging
+    from unbraid.training.fit import fit
+
+    sizes = {"train": 12, "validation": 4, "test": 8}
+    net = {"channels": [4, 4, 4, 4], "hidden": 8}
+    run = fit(
+        "toy-sprites", "dsvae", out=tmp_path, settings={
+            "data": sizes, "training": {"steps": 2, "batch_size": 4},
+            "method": {"static_dim": 4, "dynamic_dim": 4, "net": net},
+        },
+    )  # fmt: skip
+    made = {"channels": [4, 4, 4, 4], "hidden": 8, "max_steps": 2}
+    folder = judging.fit_judge(
+        "toy-sprites", settings={"data": sizes, "judge": made}, out=tmp_path / "judges"
+    )
+    assert folder == tmp_path / "judges" / "toy-sprites"
+    with pytest.raises(ValueError, match="does not know its own test split"):
+        judging.score(run.path, folder)
+    trusting = judging.Scoring(repeats=2, limit=6, minimum=0.0)
+    metrics = judging.score(run.path, folder, trusting)
+    assert metrics["sequences"] == 6
+    assert json.loads((run.path / "judge.json").read_text()) == metrics
+    assert {row["kept"] for row in metrics["rows"]} == {"s", "d", "both", "data"}
+    assert len(judging.leakage_screen(metrics).rows) == 6
+    assert len(judging.scores_screen(metrics).rows) == 6
+    assert len(judging.accuracy_table(folder).rows) == 6
+    other = judging.fit_judge(
+        "toy-sprites",
+        settings={"data": {**sizes, "seed": 1}, "judge": made},
+        out=tmp_path / "other",
+    )
+    with pytest.raises(ValueError, match="trained on other data"):
+        judging.score(run.path, other, trusting)
+    with pytest.raises(ValueError, match="holds a judge already"):
+        judging.fit_judge("toy-sprites", settings={"data": sizes}, out=tmp_path / "judges")

@@ -1,0 +1,53 @@
+"""`unbraid diagnose` on tiny runs: what it prints and what it writes."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unbraid.cli import main
+from unbraid.settings import parse_sets
+from unbraid.tasks.diagnose import diagnose, diagnosis_rows
+from unbraid.training.fit import fit
+
+SETTINGS = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
+            "training.steps=2", "training.batch_size=4"]  # fmt: skip
+SERIES = ["data.train=12", "data.validation=4", "data.test=30"]
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("diagnosed")
+    return fit("toy-series", "dbse", settings=parse_sets(SETTINGS + SERIES), out=out).path
+
+
+def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["unbraid", "diagnose", str(series)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out = " ".join(capsys.readouterr().out.split())
+    assert not ended.value.code
+    assert "dbse on toy-series (30 test sequences)" in out
+    kept = json.loads((series / "diagnosis.json").read_text())
+    assert kept["verdict"]
+    assert not any("or dbse" in sentence for sentence in kept["verdict"])
+    assert all(f"- {sentence}" in out for sentence in kept["verdict"])
+    assert {row["factor"] for row in kept["probes"]} == {"machine", "load", "regime", "state"}
+    assert kept["diagnosis"]["static_units"]["total"] == 4
+
+
+def test_another_split_can_be_diagnosed(series: Path):
+    found = diagnose(series, split="train", seeds=1)
+    assert found["diagnosis"]["sequences"] == 12
+    assert all(len(row) == 4 for row in diagnosis_rows(found["diagnosis"]))
+
+
+def test_data_without_labels_are_diagnosed_by_the_codes_alone(tmp_path: Path):
+    mine = tmp_path / "mine.npz"
+    np.savez(mine, x=np.random.default_rng(0).random((30, 5, 3), dtype=np.float32))
+    run = fit(str(mine), "dsvae", settings=parse_sets(SETTINGS), out=tmp_path)
+    found = diagnose(run.path)
+    assert found["probes"] == []
+    assert found["verdict"]

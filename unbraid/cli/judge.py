@@ -1,0 +1,69 @@
+"""`unbraid judge fit` and `unbraid judge score`."""
+
+from typing import Annotated
+
+import typer
+
+from unbraid.cli.use import Device, Run
+
+judge_app = typer.Typer(help="Judge generations: fit, score.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    judge_app.command("fit")(fit)
+    judge_app.command("score")(score)
+    app.add_typer(judge_app, name="judge")
+
+
+def fit(
+    data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`) or .npz file.")],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="One setting, e.g. data.train=500 or judge.max_steps=2000."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides weights and order.")] = 0,
+    out: Annotated[str, typer.Option(help="Folder of judges.")] = "judges",
+    device: Device = "auto",
+) -> None:
+    """Train a classifier with labels, to judge what models of the same data generate."""
+    from rich.console import Console
+
+    from unbraid.settings import parse_sets
+    from unbraid.tasks.judging import accuracy_table, fit_judge
+    from unbraid.training.fit import torch_device
+
+    console = Console()
+    folder = fit_judge(
+        data, settings=parse_sets(sets or []), seed=seed, out=out, console=console,
+        device=torch_device(device),
+    )  # fmt: skip
+    console.print(accuracy_table(folder))
+    typer.echo(f"wrote {folder}")
+
+
+def score(
+    run: Run,
+    judge: Annotated[str, typer.Option(help="Folder of a judge, e.g. judges/toy-sprites.")],
+    repeats: Annotated[int, typer.Option(help="Draws for every test sequence.")] = 5,
+    means: Annotated[
+        bool, typer.Option("--means", help="Decode the means along a drawn path, not the draws.")
+    ] = False,
+    limit: Annotated[int, typer.Option(help="Judge so many test sequences [all].")] = 0,
+    minimum: Annotated[
+        float, typer.Option(help="Accuracy the judge must have on its own test split.")
+    ] = 0.95,
+    device: Device = "auto",
+) -> None:
+    """Keep one code, draw the other, and let a judge say what shows (test split)."""
+    from rich.console import Console
+
+    from unbraid.tasks import judging
+    from unbraid.training.fit import torch_device
+
+    scoring = judging.Scoring(repeats=repeats, means=means, limit=limit, minimum=minimum)
+    metrics = judging.score(run, judge, scoring, device=torch_device(device))
+    console = Console()
+    console.print(judging.leakage_screen(metrics))
+    console.print(judging.scores_screen(metrics))
+    typer.echo(f"wrote {run}/judge.json")

@@ -1,0 +1,300 @@
+"""The judge: a classifier trained with labels, which says what generated sequences show.
+
+Features of every step, a bidirectional LSTM, one linear head per labelled factor: on the mean over
+the steps, or on every step for factors with a label per step. It learns from the training split,
+is chosen on validation, and carries its own test accuracy and the fingerprint of its data.
+"""
+
+import copy
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from einops import reduce
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+
+import unbraid
+from unbraid.data.corpus import Corpus, Split
+from unbraid.files import write_whole
+from unbraid.latents.heads import run_recurrent
+from unbraid.methods.store import spec_from_table
+from unbraid.nets import NetConfig, encoder_for
+from unbraid.records import Batch, Factor, Spec
+from unbraid.settings import as_table, at_least, build
+from unbraid.training.config import TrainingConfig
+from unbraid.training.module import learning_rate_factor, seed_draws
+
+FORMAT = "unbraid-judge-1"
+SAMPLE = 64  # rows of raw data in a fingerprint
+Role = Literal["static", "dynamic"]
+Predictions = dict[str, NDArray[np.float32]]
+"""Factor -> class probabilities, (N, K) or, for factors with a label per step, (N, T, K)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeConfig:
+    """Sizes and budget; the defaults are meant to learn Sprites in minutes on two cores."""
+
+    channels: tuple[int, ...] = (16, 32, 32, 64)  # video: convolutions, outermost first
+    features: int = 128  # video: size of a frame's feature vector
+    hidden: int = 128  # of the LSTM, each direction
+    lr: float = 2e-3  # at its highest; rises for a tenth of the steps, then falls as a cosine
+    batch_size: int = 32
+    max_epochs: int = 40
+    max_steps: int = 1000  # optimiser steps at most, whatever the number of epochs
+    patience: int = 6  # epochs without a better validation loss
+    minutes: float = 10.0  # of training at most; 0 = no limit
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError(f"lr must be positive, got {self.lr}.")
+        at_least(self, 1, "features", "hidden", "max_epochs", "max_steps", "patience")
+        at_least(self, 0, "minutes")
+        at_least(self, 2, "batch_size")
+
+
+class Judge(nn.Module):
+    """Batch -> logits of every factor."""
+
+    def __init__(self, spec: Spec, config: JudgeConfig) -> None:
+        super().__init__()
+        self.spec, self.config = spec, config
+        self.factors = judged_factors(spec)
+        net = NetConfig(channels=config.channels, features=config.features)
+        self.encoder = encoder_for(spec, net)
+        self.reader = nn.LSTM(
+            self.encoder.features, config.hidden, batch_first=True, bidirectional=True
+        )
+        self.heads = nn.ModuleList(
+            nn.Linear(2 * config.hidden, factor.classes) for factor, _ in self.factors
+        )
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the logits of every factor, (B, K) or (B, T, K)."""
+        steps, _ = run_recurrent(self.reader, self.encoder(batch), batch.mask)
+        weights = batch.mask[..., None].to(steps.dtype)
+        pooled = reduce(steps * weights, "B T H -> B H", "sum") / weights.sum(1).clamp(min=1.0)
+        return {
+            factor.name: head(steps if factor.per_step else pooled)
+            for (factor, _), head in zip(self.factors, self.heads, strict=True)
+        }
+
+    @torch.inference_mode()
+    def predict(self, batch: Batch, *, size: int = 128) -> Predictions:
+        """Return class probabilities, computed `size` sequences at a time.
+
+        `batch.with_x(x_hat)` has generated values judged at the steps of a real batch.
+        """
+        device = next(self.parameters()).device
+        parts = []
+        for start in range(0, len(batch), size):
+            cut = slice(start, start + size)
+            observed = None if batch.observed is None else batch.observed[cut]
+            parts.append(self(Batch(batch.x[cut], batch.mask[cut], observed).to(device)))
+        return {
+            name: torch.cat([part[name] for part in parts]).softmax(-1).cpu().numpy()
+            for name in parts[0]
+        }
+
+
+def judged_factors(spec: Spec) -> tuple[tuple[Factor, Role], ...]:
+    """Return the factors that have classes, each with its role."""
+    both = [(f, "static") for f in spec.static] + [(f, "dynamic") for f in spec.dynamic]
+    found = tuple((factor, role) for factor, role in both if factor.classes >= 2)
+    if not found:
+        raise ValueError(f"{spec.name} has no labelled classes, so there is nothing to judge.")
+    return found  # type: ignore[return-value]
+
+
+def fit_judge(
+    corpus: Corpus, config: JudgeConfig, *, seed: int = 0, console: Console | None = None,
+    device: str = "cpu",
+) -> Judge:  # fmt: skip
+    """Return the judge, in evaluation mode, of the epoch with the lowest validation loss.
+
+    Args:
+        corpus: the data; labels of the training split teach, the test split is not looked at.
+        config: sizes and budget.
+        seed: decides weights and order.
+        console: where progress is shown; nowhere if None.
+        device: where to train.
+    """
+    seed_draws(seed, "start")
+    judge = Judge(corpus.spec, config).to(device)
+    training = _Training(judge, corpus, seed)
+    best, kept, waited = math.inf, judge.state_dict(), 0
+    quiet = console is None or not console.is_terminal
+    while waited < config.patience and not training.over:
+        for _ in track(training.epoch(), "judge", console=console, disable=quiet, transient=True):
+            pass
+        loss, waited = training.validation_loss(), waited + 1
+        if loss < best:
+            best, kept, waited = loss, copy.deepcopy(judge.state_dict()), 0
+        if console is not None:
+            done = f"step {training.step}/{training.steps}  {training.minutes:.1f} min"
+            console.print(f"{done}  validation loss {loss:.4g}", highlight=False)
+    judge.load_state_dict(kept)
+    return judge.eval()
+
+
+class _Training:
+    """Steps and budget of one training."""
+
+    def __init__(self, judge: Judge, corpus: Corpus, seed: int) -> None:
+        c = judge.config
+        self.judge, self.corpus, self.seed = judge, corpus, seed
+        self.size = min(c.batch_size, len(corpus.train))
+        self.steps = min(c.max_steps, c.max_epochs * (len(corpus.train) // self.size))
+        self.step, self.began = 0, time.monotonic()
+        self.optimizer = torch.optim.Adam(judge.parameters(), lr=c.lr, foreach=True)
+        curve = TrainingConfig(schedule="cosine", warmup_steps=self.steps // 10)
+        self.schedule = LambdaLR(self.optimizer, learning_rate_factor(curve, self.steps))
+
+    @property
+    def minutes(self) -> float:
+        return (time.monotonic() - self.began) / 60
+
+    @property
+    def over(self) -> bool:
+        limit = self.judge.config.minutes or math.inf
+        return self.step >= self.steps or self.minutes >= limit
+
+    def epoch(self) -> Iterator[int]:
+        """Go once over the training split in a random order; yield the number of steps made."""
+        train, size = self.corpus.train, self.size
+        order = np.random.default_rng((self.seed, self.step)).permutation(len(train))
+        self.judge.train()
+        for start in range(0, len(order) - size + 1, size):
+            if self.over:
+                return
+            loss = self.loss(train.select(np.sort(order[start : start + size])))
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.schedule.step()
+            self.step += 1
+            yield self.step
+
+    def loss(self, split: Split) -> Tensor:
+        """Return the cross-entropy, summed over factors, mean over sequences (or their steps)."""
+        batch = split.take(slice(None), next(self.judge.parameters()).device)
+        total = batch.x.new_zeros(())
+        for name, logits in self.judge(batch).items():
+            labels = torch.as_tensor(split.label(name), device=logits.device).long()
+            if labels.ndim == 2:
+                logits, labels = logits[batch.mask], labels[batch.mask]
+            total = total + nn.functional.cross_entropy(logits, labels)
+        return total
+
+    @torch.inference_mode()
+    def validation_loss(self) -> float:
+        """Return the mean loss over the validation split."""
+        self.judge.eval()
+        split = self.corpus.validation
+        losses = [len(part) * self.loss(part).item() for part in _pieces(split)]
+        return sum(losses) / len(split)
+
+
+def _pieces(split: Split, size: int = 128) -> Iterator[Split]:
+    for start in range(0, len(split), size):
+        yield split.select(slice(start, start + size))
+
+
+def test_accuracy(judge: Judge, split: Split) -> dict[str, float]:
+    """Return the share of right answers per factor, 0 to 1; padded steps do not count."""
+    right: dict[str, list[NDArray[np.bool_]]] = {factor.name: [] for factor, _ in judge.factors}
+    for part in _pieces(split):
+        batch = part.take(slice(None))
+        for name, p in judge.predict(batch).items():
+            hits = p.argmax(-1) == part.label(name)
+            right[name].append(hits[batch.mask.numpy()] if hits.ndim == 2 else hits)
+    return {name: float(np.concatenate(hits).mean()) for name, hits in right.items()}
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """Return a SHA-256 of the spec, the split sizes, training labels and some training rows."""
+    train = corpus.train
+    sizes = [len(train), len(corpus.validation), len(corpus.test)]
+    found = hashlib.sha256(json.dumps([dataclasses.asdict(corpus.spec), sizes]).encode())
+    for name in sorted(train.labels):
+        found.update(name.encode() + np.ascontiguousarray(train.label(name)).tobytes())
+    some = np.unique(np.linspace(0, len(train) - 1, SAMPLE).astype(int))
+    found.update(np.ascontiguousarray(train.x[train.rows[some]]).tobytes())
+    return found.hexdigest()
+
+
+def save_judge(judge: Judge, folder: Path, about: dict[str, Any]) -> None:
+    """Write `judge.safetensors` and `judge.json`; `about` has its `fingerprint` and `accuracy`."""
+    own = {"format": FORMAT, "unbraid": unbraid.__version__, "config": as_table(judge.config)}
+    text = json.dumps({**own, "spec": dataclasses.asdict(judge.spec), **about}, indent=1)
+    weights = {k: v.detach().cpu().contiguous().clone() for k, v in judge.state_dict().items()}
+    write_whole(folder / "judge.safetensors", lambda path: save_file(weights, path))
+    write_whole(folder / "judge.json", lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def load_judge(folder: Path, device: str = "cpu") -> Judge:
+    """Return a saved judge in evaluation mode; files that are not one raise `ValueError`."""
+    about = read_judge(folder)
+    try:
+        config = build(JudgeConfig, about["config"], where="config")
+        judge = Judge(spec_from_table(about["spec"]), config)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{folder / 'judge.json'} is damaged: {error}.") from None
+    path = folder / "judge.safetensors"
+    try:
+        judge.load_state_dict(load_file(path))
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged or not a safetensors file: {error}.") from None
+    except RuntimeError:
+        raise ValueError(f"{path} does not belong to {folder / 'judge.json'}.") from None
+    return judge.to(device).eval()
+
+
+def read_judge(folder: Path) -> dict[str, Any]:
+    """Return the contents of `judge.json`, checked to be ours."""
+    path = folder / "judge.json"
+    if not path.is_file():
+        raise ValueError(f"{folder} holds no judge.json. Make a judge with `unbraid judge fit`.")
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    found = about.get("format") if isinstance(about, dict) else None
+    if found != FORMAT:
+        raise ValueError(f"{path} is not a judge of ours: its format is {found!r}, not {FORMAT!r}.")
+    if not {"fingerprint", "accuracy"} <= about.keys():
+        raise ValueError(f"{path} is damaged: it has no fingerprint or no accuracy.")
+    return about
+
+
+def check_judge(about: dict[str, Any], corpus: Corpus, minimum: float = 0.95) -> None:
+    """Raise `ValueError` for a judge of other data, or below `minimum` on its own test split.
+
+    `about` comes from `read_judge`; the minimum holds for every factor.
+    """
+    if about["fingerprint"] != fingerprint(corpus):
+        raise ValueError(
+            f"the judge was trained on other data than this {corpus.spec.name}, which it cannot "
+            "score. Make one with `unbraid judge fit`, with the same data settings as the run."
+        )
+    weak = {name: value for name, value in about["accuracy"].items() if not value >= minimum}
+    if weak:
+        said = ", ".join(f"{name} {100 * value:.1f} %" for name, value in weak.items())
+        raise ValueError(
+            f"the judge does not know its own test split: {said}, less than {100 * minimum:g} %. "
+            "Train it for longer (--set judge.max_steps=3000), or accept less with --minimum."
+        )

@@ -1,0 +1,213 @@
+"""Judged generation: keep one code, draw the other from the prior, and let a judge look.
+
+Keep d and draw s: the dynamic factors must stay (accuracy high) and the static ones be anyone's
+(chance). Keep s and draw d: the reverse. The kept code is the posterior mean. Beside the accuracy
+of every factor stand IS, H(y|x) and H(y) of factors with one label per sequence, computed after
+every class was cut to the size of the smallest, as the authors do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unbraid.data.corpus import Split
+from unbraid.evaluation.judge import Predictions, Role
+from unbraid.evaluation.metrics.classification import chance
+from unbraid.evaluation.metrics.generation import (
+    balanced,
+    bootstrap_interval,
+    entropy,
+    inception_score,
+    inter_entropy,
+    intra_entropy,
+)
+from unbraid.methods.base import Method
+from unbraid.records import Batch, Codes, Factor
+from unbraid.training.module import seed_draws
+
+Kept = Literal["s", "d", "both", "data"]
+BATCH = 128
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """What a protocol wants of a judge."""
+
+    factors: tuple[tuple[Factor, Role], ...]
+
+    def predict(self, batch: Batch) -> Predictions:
+        """Return class probabilities of every factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRow:
+    """One figure of one factor.
+
+    Attributes:
+        kept: the code that was kept; "both" is reconstruction, "data" the true sequences.
+        factor: its name.
+        role: whether it is meant to be in s or in d.
+        metric: accuracy, inception_score, intra_entropy or inter_entropy.
+        mean: over repeats.
+        std: over repeats.
+        low: lower end of the 95 % bootstrap interval over sequences, all repeats pooled.
+        high: its upper end.
+        chance: of naming the most frequent class; for the scores, of uniform guesses.
+    """
+
+    kept: Kept
+    factor: str
+    role: Role
+    metric: str
+    mean: float
+    std: float
+    low: float
+    high: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeakageRow:
+    """Mean accuracy over the factors of each role with one code kept; None without such factors.
+
+    `gap` is how much better the kept code's own factors are told than the others: more is better.
+    Guessing gives the difference of the two chance levels, not zero.
+    """
+
+    kept: Kept
+    static: float | None
+    static_chance: float | None
+    dynamic: float | None
+    dynamic_chance: float | None
+    gap: float | None
+
+
+@torch.inference_mode()
+def judge_generations(
+    method: Method, judge: Reader, split: Split, *, repeats: int = 5, seed: int = 0,
+    means: bool = False,
+) -> list[JudgedRow]:  # fmt: skip
+    """Return what the judge says with d kept and with s kept.
+
+    Args:
+        method: the model, in evaluation mode.
+        judge: of the same data.
+        split: the test split, or some of it.
+        repeats: how often to draw the other code for every sequence.
+        seed: decides the draws.
+        means: let drawn d be the means along a path from the prior, as the authors do.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be 1 or more, got {repeats}.")
+    device = next(method.parameters()).device
+    codes = [method.encode(batch) for batch in split.batches(BATCH, device)]
+    told: dict[Kept, list[list[Predictions]]] = {"d": [], "s": []}
+    for repeat in range(repeats):
+        seed_draws(seed, "use", repeat)
+        parts: dict[Kept, list[Predictions]] = {"d": [], "s": []}
+        for batch, z in zip(split.batches(BATCH, device), codes, strict=True):
+            drawn = method.sample(len(batch), batch.x.shape[1], means=means)
+            for kept, mixed in (("d", Codes(drawn.s, z.d)), ("s", Codes(z.s, drawn.d))):
+                parts[kept].append(judge.predict(batch.with_x(method.decode(mixed))))  # type: ignore[index]
+        for kept in parts:
+            told[kept].append(parts[kept])
+    return [row for kept in told for row in _rows(kept, told[kept], judge, split, seed)]
+
+
+@torch.inference_mode()
+def judge_controls(
+    method: Method, judge: Reader, split: Split, *, seed: int = 0
+) -> list[JudgedRow]:
+    """Return what the judge says of reconstructions and of the true sequences (the ceiling)."""
+    device = next(method.parameters()).device
+    both, data = [], []
+    for batch in split.batches(BATCH, device):
+        both.append(judge.predict(batch.with_x(method.decode(method.encode(batch)))))
+        data.append(judge.predict(batch))
+    return [*_rows("both", [both], judge, split, seed), *_rows("data", [data], judge, split, seed)]
+
+
+def leakage_table(rows: Sequence[JudgedRow]) -> list[LeakageRow]:
+    """Return the accuracies of both directions, their chance levels and gaps."""
+    table = []
+    for kept in ("s", "d"):
+        found = [row for row in rows if row.kept == kept and row.metric == "accuracy"]
+        static, dynamic = (_side(found, role) for role in ("static", "dynamic"))
+        own, other = (static, dynamic) if kept == "s" else (dynamic, static)
+        gap = None if own[0] is None or other[0] is None else own[0] - other[0]
+        table.append(LeakageRow(kept, *static, *dynamic, gap))
+    return table
+
+
+def _side(rows: Sequence[JudgedRow], role: str) -> tuple[float | None, float | None]:
+    """Return mean accuracy and mean chance over the factors of a role."""
+    found = [row for row in rows if row.role == role]
+    if not found:
+        return None, None
+    return float(np.mean([r.mean for r in found])), float(np.mean([r.chance for r in found]))
+
+
+def _rows(
+    kept: Kept, told: list[list[Predictions]], judge: Reader, split: Split, seed: int
+) -> list[JudgedRow]:
+    """Return every figure of every factor; `told` is by repeat, then by batch."""
+    mask = existing_steps(split)
+    rows = []
+    for factor, role in judge.factors:
+        p = np.stack([np.concatenate([part[factor.name] for part in parts]) for parts in told])
+        labels = split.label(factor.name)
+        found = {"accuracy": _accuracy(p, labels, mask, seed)}
+        if labels.ndim == 1:
+            found |= _scores(p, labels, seed)
+        for metric, values in found.items():
+            rows.append(JudgedRow(kept, factor.name, role, metric, *values))
+    return rows
+
+
+def existing_steps(split: Split) -> NDArray[np.bool_]:
+    """Return (N, T), True where a sequence of the split has a step."""
+    steps = np.arange(split.x.shape[1])
+    if split.lengths is None:
+        return np.ones((len(split), len(steps)), dtype=bool)
+    return steps < split.lengths[split.rows][:, None]
+
+
+Figure = tuple[float, float, float, float, float]
+"""Mean, std, low, high, chance."""
+
+
+def _accuracy(p: NDArray[Any], labels: NDArray[Any], mask: NDArray[np.bool_], seed: int) -> Figure:
+    """Return the share of right answers; p is (R, N, K) or (R, N, T, K)."""
+    right, count = p.argmax(-1) == labels, np.ones(len(labels))
+    counted = labels
+    if labels.ndim == 2:
+        right, count, counted = (right & mask).sum(-1), mask.sum(-1), labels[mask]
+    each = right.sum(1) / count.sum()
+    pooled = np.stack([right.mean(0), count], -1)  # (N, 2)
+    ends = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
+    return float(each.mean()), float(each.std()), *ends, chance(counted)
+
+
+def _scores(p: NDArray[Any], labels: NDArray[Any], seed: int) -> dict[str, Figure]:
+    """Return IS, H(y|x) and H(y) of p (R, N, K), every class cut to the smallest."""
+    kept = balanced(labels, seed)
+    p, classes = p[:, kept], p.shape[-1]
+    # All three are functions of two means over sequences: of p and of the entropy of p.
+    pooled = np.concatenate([p.mean(0), entropy(p).mean(0)[:, None]], -1)  # (N, K + 1)
+    metrics = {
+        "inception_score": (
+            inception_score, lambda m: np.exp(entropy(m[:, :-1]) - m[:, -1]), 1.0,
+        ),
+        "intra_entropy": (intra_entropy, lambda m: m[:, -1], float(np.log(classes))),
+        "inter_entropy": (inter_entropy, lambda m: entropy(m[:, :-1]), float(np.log(classes))),
+    }  # fmt: skip
+    found = {}
+    for name, (score, of, guess) in metrics.items():
+        each = np.array([score(repeat) for repeat in p])
+        ends = bootstrap_interval(pooled, seed=seed, of=of, groups=labels[kept])
+        found[name] = (float(each.mean()), float(each.std()), *ends, guess)
+    return found

@@ -1,0 +1,84 @@
+"""Speaker verification: does s know who speaks, and does d not?
+
+The protocol of FHVAE, C-DSVAE, SPYL and DBSE on TIMIT: the codes of an utterance's segments are
+averaged to one vector (d also over its steps); cosine similarity of all pairs of vectors; the
+equal error rate of "same speaker". Static should be low, dynamic high (0.5 is no knowledge).
+
+Departures: the rates are interpolated between thresholds; the authors bisect over a Python loop.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbraid.data.corpus import Split
+from unbraid.evaluation.manipulate import Embedding
+from unbraid.evaluation.metrics.verification import equal_error_rate
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerResult:
+    """Equal error rates, 0 to 1, and what they were measured on."""
+
+    static_eer: float
+    dynamic_eer: float
+    gap: float
+    """Dynamic less static rate: more is better."""
+    vectors: int
+    """Number of utterances."""
+    pairs: int
+
+
+def verify_speakers(
+    codes: Embedding, split: Split, *, speaker: str = "speaker", utterance: str = "utterance"
+) -> SpeakerResult:
+    """Return how well each code tells whether two utterances have one speaker.
+
+    Args:
+        codes: of the split, from `embed`; a row per segment.
+        split: the test split.
+        speaker: label that names the speaker of each segment.
+        utterance: label that names its utterance; it need be unique within a speaker only.
+    """
+    who, names = _index(split.label(speaker)), _index(split.label(utterance))
+    groups, group = np.unique(np.stack([who, names]), axis=1, return_inverse=True)
+    steps = codes.mask.sum(1, keepdims=True).clip(min=1)
+    d = (codes.d * codes.mask[..., None]).sum(1, dtype=np.float64) / steps  # (N, D)
+    first, second = np.triu_indices(groups.shape[1], k=1)
+    same = groups[0, first] == groups[0, second]
+    static, dynamic = (
+        equal_error_rate(cosine_table(average(code, group.ravel()))[first, second], same)
+        for code in (codes.s, d)
+    )
+    return SpeakerResult(static, dynamic, dynamic - static, groups.shape[1], len(same))
+
+
+def average(values: NDArray[Any], group: NDArray[np.int64]) -> Floats:
+    """Return (G, K) means of the rows of every group 0..G-1.
+
+    >>> average(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 1])).tolist()
+    [[2.0], [5.0]]
+    """
+    total = np.zeros((int(group.max()) + 1, values.shape[1]))
+    np.add.at(total, group, values)
+    return total / np.bincount(group)[:, None]
+
+
+def cosine_table(vectors: Floats) -> Floats:
+    """Return (N, N) cosine similarities; a vector of zeros is similar to none (0).
+
+    >>> cosine_table(np.array([[2.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]))[0].tolist()
+    [1.0, 0.0, -1.0]
+    """
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(length > 0, length, 1.0)
+    return unit @ unit.T
+
+
+def _index(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Return names of any kind as numbers 0, 1, ..."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,96 @@
+"""Find leakage in a run, with or without labels."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table as ScreenTable
+
+import unbraid
+from unbraid.evaluation.manipulate import embed
+from unbraid.evaluation.protocols.diagnosis import diagnose as measure
+from unbraid.evaluation.protocols.diagnosis import verdict
+from unbraid.evaluation.protocols.probes import probe
+from unbraid.files import write_whole
+from unbraid.training.fit import open_run
+
+Found = dict[str, Any]
+
+
+def diagnose(
+    path: str | Path, *, split: str = "test", seeds: int = 3, device: str = "cpu"
+) -> Found:
+    """Diagnose a run and write `diagnosis.json`: the numbers, the probes and the sentences.
+
+    Args:
+        path: the run folder.
+        split: where to measure.
+        seeds: number of random splits per probe; probes are run where there are labels.
+        device: where to encode and decode.
+    """
+    run = open_run(path)
+    method, part = run.model(device), run.corpus().split(split)
+    numbers = measure(method, part)
+    rows = probe(embed(method, part), part, seeds=seeds) if part.labels else []
+    found: Found = {
+        "data": run.plan.data,
+        "method": run.plan.method,
+        "preset": run.plan.preset,
+        "split": split,
+        "diagnosis": asdict(numbers),
+        "probes": [asdict(row) for row in rows],
+        "probe_seeds": seeds,
+        # Nobody is told to try the method that is being diagnosed.
+        "verdict": [said.replace(f" or {run.plan.method}", "") for said in verdict(numbers, rows)],
+        "training": run.about["training"],
+        "unbraid": unbraid.__version__,
+    }
+    text = json.dumps(found, indent=1)
+    write_whole(run.path / "diagnosis.json", lambda aside: aside.write_text(text, encoding="utf-8"))
+    return found
+
+
+def diagnosis_table(found: Found) -> ScreenTable:
+    """Return the numbers of a diagnosis as a table for the screen."""
+    g = found["diagnosis"]
+    head = f"{found['method']} on {found['data']} ({g['sequences']} {found['split']} sequences)"
+    table = ScreenTable(title=head, title_justify="left", box=None, header_style="bold")
+    for name in ("", "s", "d", "wanted"):
+        table.add_column(name, justify="right" if name in ("s", "d") else "left")
+    for row in diagnosis_rows(g):
+        table.add_row(*row)
+    return table
+
+
+def diagnosis_rows(g: Found) -> list[list[str]]:
+    """Return a row per number: its name, for s, for d, and what one would like to see."""
+    s, d = g["static_cycle"], g["dynamic_cycle"]
+    low, high = g["mutual_range"]
+    rows = [
+        ["swapped: cosine with its giver", f"{s['kept']:.2f}", f"{d['kept']:.2f}", "1"],
+        ["swapped: cosine with the other", f"{s['other']:.2f}", f"{d['other']:.2f}", "near 0"],
+        ["swapped: nearer to its giver", _pc(s["agreement"]), _pc(d["agreement"]), "100 %"],
+        [
+            f"swapped: found among {g['batch']}",
+            *(_pc(code["retrieval"]) for code in (s, d)),
+            "as unswapped",
+        ],
+        ["unswapped: found", _pc(s["unswapped"]), _pc(d["unswapped"]), "100 %"],
+        [
+            f"explained alone (both: {_pc(g['explained'])})",
+            *(_pc(g[f"explained_by_{name}"]) for name in ("static", "dynamic")),
+            "less than both",
+        ],
+        ["change by shuffled frames", f"{g['order_change']:.2f}", "", "near 0"],
+    ]
+    if g["static_units"]:
+        units = (g["static_units"], g["dynamic_units"])
+        rows.append(["active units", *(f"{u['active']} of {u['total']}" for u in units), ""])
+        rows.append(["KL, nats", *(f"{sum(u['kl']):.1f}" for u in units), ""])
+        rows.append(["I(s; d), nats", f"{g['mutual']:.2f}", "", f"{low:.2f} ({high:.2f}: full)"])
+    return rows
+
+
+def _pc(share: float) -> str:
+    return f"{100 * share:.1f} %"
