@@ -15,7 +15,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed  ## train on the embedded sprites, evaluate, write a report
 	rm -rf runs/toy-sprites/dbse/0
 	$(BIN)/unbraid fit toy-sprites --method dbse
-	$(BIN)/unbraid evaluate runs/toy-sprites/dbse/0 --seeds 3
+	$(BIN)/unbraid evaluate runs/toy-sprites/dbse/0
 	$(BIN)/unbraid report runs/toy-sprites/dbse/0
 
 test: $(VENV)/.installed  ## the test suite, without trainings that take minutes

@@ -1,5 +1,6 @@
 """`unbraid evaluate` and `unbraid report`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,23 +16,46 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     run: Run,
-    seeds: Annotated[int, typer.Option(help="Random 80/20 splits per probe.")] = 10,
+    suite: Annotated[str, typer.Option(help="quick or full.")] = "quick",
+    judge: Annotated[str, typer.Option(help="Folder of a judge [judges/DATA].")] = "",
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Measure an interrupted run, too.")
+    ] = False,
     device: Device = "auto",
 ) -> None:
-    """Measure reconstruction and what s and d tell of the labelled factors (test split)."""
+    """Measure a run on its test split: reconstruction, probes, judge, tasks, leakage."""
     from rich.console import Console
 
-    from unbraid.tasks.assess import evaluate as work
-    from unbraid.tasks.assess import summary_table
+    from unbraid.tasks import evaluate as work
+    from unbraid.tasks.tables import all_tables, on_screen
     from unbraid.training.fit import torch_device
 
-    metrics = work(run, seeds=seeds, device=torch_device(device))
-    Console().print(summary_table(metrics))
+    console = Console()
+    where = torch_device(device)
+    with console.status("measuring") as status:
+        metrics = work.evaluate(
+            run, suite=suite, judge=judge, device=where, unfinished=unfinished, say=status.update
+        )
+    for table in all_tables(metrics):
+        console.print(on_screen(table), "")
+    console.print(f"reconstruction: mean squared error {metrics['reconstruction_mse']:.5f}")
+    for name, reason in metrics["skipped"].items():
+        console.print(f"not measured: {name}: {reason}.", highlight=False, soft_wrap=True)
+    for sentence in metrics["verdict"]:
+        console.print(f"- {sentence}", highlight=False, soft_wrap=True)
 
 
-def report(run: Run, device: Device = "auto") -> None:
-    """Write RUN/report.html: what was trained, measured and how it looks."""
-    from unbraid.tasks.assess import report as work
+def report(
+    runs: Annotated[list[str], typer.Argument(help="One run folder, or several to compare.")],
+    out: Annotated[Path, typer.Option(help="Where a comparison goes.")] = Path("comparison"),
+    device: Device = "auto",
+) -> None:
+    """Write RUN/report.html, or for several runs a comparison: figures, pictures, settings."""
+    from unbraid.tasks import report as work
     from unbraid.training.fit import torch_device
 
-    typer.echo(f"wrote {work(run, device=torch_device(device))}")
+    where = torch_device(device)
+    if len(runs) == 1:
+        typer.echo(f"wrote {work.report(runs[0], device=where)}")
+    else:
+        typer.echo(f"wrote {work.compare(runs, out, device=where)}")

@@ -9,9 +9,9 @@ from rich.table import Table as ScreenTable
 
 import unbraid
 from unbraid.evaluation.manipulate import embed
+from unbraid.evaluation.protocols.diagnosis import Diagnosis, verdict
 from unbraid.evaluation.protocols.diagnosis import diagnose as measure
-from unbraid.evaluation.protocols.diagnosis import verdict
-from unbraid.evaluation.protocols.probes import probe
+from unbraid.evaluation.protocols.probes import ProbeRow, probe
 from unbraid.files import write_whole
 from unbraid.training.fit import open_run
 
@@ -41,14 +41,18 @@ def diagnose(
         "diagnosis": asdict(numbers),
         "probes": [asdict(row) for row in rows],
         "probe_seeds": seeds,
-        # Nobody is told to try the method that is being diagnosed.
-        "verdict": [said.replace(f" or {run.plan.method}", "") for said in verdict(numbers, rows)],
+        "verdict": sentences(run.plan.method, numbers, rows),
         "training": run.about["training"],
         "unbraid": unbraid.__version__,
     }
     text = json.dumps(found, indent=1)
     write_whole(run.path / "diagnosis.json", lambda aside: aside.write_text(text, encoding="utf-8"))
     return found
+
+
+def sentences(method: str, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
+    """Return the verdict; nobody is told to try the method that is being diagnosed."""
+    return [said.replace(f" or {method}", "") for said in verdict(numbers, rows)]
 
 
 def diagnosis_table(found: Found) -> ScreenTable:

@@ -1,0 +1,86 @@
+"""What is measured, what is skipped with a reason, and what is never done by accident."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unbraid.settings import parse_sets
+from unbraid.tasks.evaluate import evaluate
+from unbraid.tasks.report import compare, report
+from unbraid.tasks.tables import all_tables
+from unbraid.training.fit import fit
+
+NET = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8", "training.steps=2",
+       "training.batch_size=4"]  # fmt: skip
+VOICES = ["data.speakers=3", "data.validation_speakers=1", "data.test_speakers=3",
+          "data.utterances=2", "data.conversions=0"]  # fmt: skip
+SERIES = ["data.train=40", "data.validation=12", "data.test=40"]
+
+
+@pytest.fixture(scope="module")
+def voices(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("voices")
+    return fit("toy-voices", "dsvae", settings=parse_sets(NET + VOICES), out=out).path
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("series")
+    return fit("toy-series", "dbse", settings=parse_sets(NET + SERIES), out=out).path
+
+
+def test_voices_get_probes_speakers_and_a_diagnosis(voices: Path):
+    metrics = evaluate(voices)
+    assert metrics["speakers"]["vectors"] == 6  # 3 test speakers, 2 utterances each
+    assert metrics["speakers"]["pairs"] == 15
+    assert {row["factor"] for row in metrics["probes"]} == {"speaker", "register", "phone"}
+    assert set(metrics["skipped"]) == {"tasks", "judge"}
+    assert "unbraid judge fit toy-voices" in metrics["skipped"]["judge"]
+    kept = json.loads((voices / "metrics.json").read_text())
+    assert kept == json.loads(json.dumps(metrics))
+
+
+def test_series_get_tasks_from_codes_and_from_raw_values(series: Path):
+    metrics = evaluate(series)
+    found = {(row["factor"], row["source"]) for row in metrics["tasks"]}
+    assert {("machine", "codes"), ("machine", "raw"), ("state", "codes")} <= found
+    titles = [table.title for table in all_tables(metrics)]
+    assert "Prediction from codes and from raw values" in titles
+    assert "speakers" in metrics["skipped"]
+
+
+def test_an_unfinished_run_is_said_not_scored(series: Path):
+    about = json.loads((series / "model.json").read_text())
+    kept = json.dumps(about)
+    about["training"] |= {"finished": False, "reason": "interrupted"}
+    (series / "model.json").write_text(json.dumps(about))
+    try:
+        with pytest.raises(ValueError, match=r"is unfinished \(interrupted at step 2\)"):
+            evaluate(series)
+        assert evaluate(series, unfinished=True)["sequences"] == 40
+    finally:
+        (series / "model.json").write_text(kept)
+
+
+def test_a_judge_that_was_asked_for_must_be_there(series: Path, tmp_path: Path):
+    with pytest.raises(ValueError, match="unbraid judge fit"):
+        evaluate(series, judge=str(tmp_path / "none"))
+
+
+def test_a_misspelt_suite_is_told_the_right_one(series: Path):
+    with pytest.raises(KeyError, match="Did you mean 'full'"):
+        evaluate(series, suite="ful")
+
+
+def test_several_runs_make_one_page_with_a_row_each(voices: Path, series: Path, tmp_path: Path):
+    page = compare([voices, series], tmp_path / "both").read_text()
+    assert "dsvae (audio, seed 0)" in page
+    assert "dbse (series, seed 0)" in page
+    assert page.count("data:image/png") == 2
+
+
+def test_a_report_says_what_was_not_measured(voices: Path):
+    page = report(voices).read_text()
+    assert "Not measured" in page
+    assert "prediction tasks are for series" in page

@@ -1,0 +1,208 @@
+"""Every measurement that a run allows, in one call."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import unbraid
+from unbraid.data.corpus import Corpus, Split
+from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
+from unbraid.evaluation.protocols.diagnosis import diagnose
+from unbraid.evaluation.protocols.probes import Classifier, ProbeRow, gaps, probe
+from unbraid.evaluation.protocols.series_tasks import (
+    Predictor,
+    code_examples,
+    predict_target,
+    raw_examples,
+)
+from unbraid.evaluation.protocols.speakers import verify_speakers
+from unbraid.files import write_whole
+from unbraid.methods import count_parameters
+from unbraid.methods.base import Method
+from unbraid.settings import closest
+from unbraid.tasks import judging
+from unbraid.tasks.diagnose import sentences
+from unbraid.training.fit import Run, open_run
+
+Metrics = dict[str, Any]
+PREDICTORS: tuple[Predictor, ...] = ("net", "linear", "boosted")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """How much is measured."""
+
+    classifiers: tuple[Classifier, ...]
+    probe_seeds: int
+    judge_repeats: int
+    judge_limit: int  # test sequences; 0 = all
+    task_seeds: int
+
+
+SUITES = {
+    "quick": Suite(("svc",), 3, 1, 500, 1),
+    "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
+}
+
+
+class SkippedError(Exception):
+    """A measurement cannot be made; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the measurements of one run share; the data are read and encoded once."""
+
+    run: Run
+    method: Method
+    corpus: Corpus
+    codes: Embedding
+    suite: Suite
+    judge: str
+    device: str
+
+    @property
+    def test(self) -> Split:
+        """The test split."""
+        return self.corpus.test
+
+
+def evaluate(
+    path: str | Path, *, suite: str = "quick", judge: str = "", device: str = "cpu",
+    unfinished: bool = False, say: Callable[[str], None] = lambda text: None,
+) -> Metrics:  # fmt: skip
+    """Measure a run on its test split and write `metrics.json`.
+
+    Args:
+        path: the run folder.
+        suite: "quick" or "full".
+        judge: folder of a judge; empty: `judges/<data>` if it is there. None is ever trained here.
+        device: where to encode and decode.
+        unfinished: measure a run that was interrupted, too.
+        say: told what is being measured.
+    """
+    if suite not in SUITES:
+        raise KeyError(f"there is no suite '{suite}'.{closest(suite, SUITES)}")
+    run = open_run(path)
+    training = run.about["training"]
+    if not training.get("finished") and not unfinished:
+        raise ValueError(
+            f"{run.path} is unfinished ({training.get('reason', 'untrained')} at step "
+            f"{training.get('steps', 0)}). Go on with `unbraid fit --resume {run.path}`, or "
+            "measure it as it stands with --unfinished."
+        )
+    method, corpus = run.model(device), run.corpus()
+    say("encoding the test split")
+    codes = embed(method, corpus.test)
+    job = Job(run, method, corpus, codes, SUITES[suite], judge, device)
+    metrics = _facts(job, suite) | _measure(job, say)
+    text = json.dumps(metrics, indent=1)
+    write_whole(run.path / "metrics.json", lambda aside: aside.write_text(text, encoding="utf-8"))
+    return metrics
+
+
+def _facts(job: Job, suite: str) -> Metrics:
+    plan = job.run.plan
+    return {
+        "data": plan.data,
+        "method": plan.method,
+        "preset": plan.preset,
+        "seed": plan.seed,
+        "suite": suite,
+        "split": "test",
+        "sequences": len(job.test),
+        "kind": job.method.spec.kind,
+        "training": job.run.about["training"],
+        "parameters": count_parameters(job.method),
+        "unbraid": unbraid.__version__,
+    }
+
+
+def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
+    """Make every measurement; what cannot be made is listed under `skipped` with the reason."""
+    steps: dict[str, Callable[[Job], Any]] = {
+        "reconstruction_mse": lambda job: reconstruction_mse(job.method, job.test),
+        "probes": _probes,
+        "speakers": _speakers,
+        "tasks": _tasks,
+        "judge": _judge,
+    }
+    found: Metrics = {"skipped": {}}
+    for name, step in steps.items():
+        say(f"measuring: {name.replace('_', ' ')}")
+        try:
+            found[name] = step(job)
+        except SkippedError as reason:
+            found["skipped"][name] = str(reason)
+    rows = [ProbeRow(**row) for row in found.get("probes", [])]
+    found["gaps"] = gaps(rows) if rows else {}
+    say("measuring: leakage without labels")
+    diagnosis = diagnose(job.method, job.test)
+    found["diagnosis"] = asdict(diagnosis)
+    found["verdict"] = sentences(job.run.plan.method, diagnosis, rows)
+    return found
+
+
+@torch.inference_mode()
+def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> float:
+    """Mean squared error per counted element of the test sequences, in the model's units."""
+    device = next(method.parameters()).device
+    error, count = 0.0, 0.0
+    for batch in split.select(slice(0, limit)).batches(128, device):
+        squared = (reconstruct(method, batch) - batch.x).square()
+        counts = batch.counts.expand_as(batch.x)
+        error += float(squared[counts].double().sum())
+        count += float(counts.sum())
+    return error / max(count, 1.0)
+
+
+def _probes(job: Job) -> list[Metrics]:
+    if not job.test.labels:
+        raise SkippedError("the data have no labels")
+    c = job.suite
+    rows = probe(job.codes, job.test, classifiers=c.classifiers, seeds=c.probe_seeds)
+    return [asdict(row) for row in rows]
+
+
+def _speakers(job: Job) -> Metrics:
+    if not {"speaker", "utterance"} <= set(job.test.labels):
+        raise SkippedError("speaker verification wants the labels speaker and utterance")
+    return asdict(verify_speakers(job.codes, job.test))
+
+
+def _tasks(job: Job) -> list[Metrics]:
+    """Predict every labelled factor of a series from codes, and from the raw values beside."""
+    spec = job.method.spec
+    if spec.kind != "series":
+        raise SkippedError("prediction tasks are for series")
+    if not job.test.labels:
+        raise SkippedError("the data have no labels")
+    splits = [job.corpus.train, job.corpus.validation, job.corpus.test]
+    codes = [*(embed(job.method, split) for split in splits[:2]), job.codes]
+    rows = []
+    for factor in (*spec.static, *spec.dynamic):
+        coded = [code_examples(z, s, factor) for z, s in zip(codes, splits, strict=True)]
+        raw = [raw_examples(split, factor) for split in splits]
+        for train, validation, test in (coded, raw):
+            for predictor in PREDICTORS:
+                row = predict_target(
+                    train, validation, test, factor,
+                    predictor=predictor, seeds=job.suite.task_seeds,
+                )  # fmt: skip
+                rows.append(asdict(row))
+    return rows
+
+
+def _judge(job: Job) -> Metrics:
+    folder = Path(job.judge) if job.judge else Path("judges") / Path(job.run.plan.data).stem
+    if not job.judge and not (folder / "judge.json").is_file():
+        raise SkippedError(
+            f"there is no judge in {folder}. Make one with `unbraid judge fit {job.run.plan.data}`"
+        )
+    c = job.suite
+    scoring = judging.Scoring(repeats=c.judge_repeats, limit=c.judge_limit)
+    return judging.score(job.run.path, folder, scoring, device=job.device)

@@ -1,0 +1,158 @@
+"""Pages: one run, or several beside each other."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unbraid.evaluation.protocols.probes import ProbeRow
+from unbraid.figures.bars import probe_bars
+from unbraid.figures.curves import as_numbers, loss_curves
+from unbraid.figures.save import save_figure
+from unbraid.report.page import write_report
+from unbraid.report.parts import Page, Picture, Table
+from unbraid.report.provenance import provenance
+from unbraid.tasks import use
+from unbraid.tasks.evaluate import evaluate
+from unbraid.tasks.tables import all_tables
+from unbraid.training.callbacks import read_rows
+from unbraid.training.fit import Run, open_run
+
+Metrics = dict[str, Any]
+CAPTIONS = {
+    "swap": "Two test sequences a and b, then who a is doing what b does, and the reverse.",
+    "reconstruct": "Test sequences and what the model makes of them.",
+    "sample-dynamic": "Test sequences, and the same s with dynamics drawn from the prior.",
+    "sample-static": "Test sequences, and the same dynamics with s drawn from the prior.",
+    "interpolate": "From one test sequence to another in s; what moves is the first one's.",
+    "probes": "Accuracy of a plain classifier on each code, with chance.",
+    "loss": "Every term of the loss while training; dashed: held-out sequences.",
+}
+MIMES = {".gif": "image/gif", ".png": "image/png"}
+
+
+def report(path: str | Path, *, device: str = "cpu") -> Path:
+    """Write `report.html` of a run; measures it first (quick) if that was not done yet."""
+    run = open_run(path)
+    metrics = measured(run, device)
+    plan = run.plan
+    skipped = [[name, reason] for name, reason in metrics["skipped"].items()]
+    tables = all_tables(metrics)
+    if skipped:
+        tables.append(Table("Not measured", ("what", "note"), skipped))
+    page = Page(
+        title=f"{plan.method} on {plan.data}",
+        verdict="\n\n".join(metrics["verdict"]),
+        facts=facts(run, metrics),
+        tables=tables,
+        pictures=pictures(run, metrics, device),
+        config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
+        provenance=provenance(run.path),
+        command=f"unbraid fit {plan.data} --method {plan.method} --preset {plan.preset} "
+        f"--seed {plan.seed} && unbraid report {run.path}",
+    )
+    return write_report(run.path, page)
+
+
+def compare(paths: Sequence[str | Path], out: Path, *, device: str = "cpu") -> Path:
+    """Write `report.html` into `out`: the main figures of several runs and a swap of each."""
+    runs = [open_run(path) for path in paths]
+    found = [measured(run, device) for run in runs]
+    columns, rows = comparison_rows(found)
+    for run in runs:
+        use.swap(run.path, use.Source(count=2, device=device), run.path / "figures")
+    shown = [picture for run in runs for picture in _saved(run, ("swap",))]
+    data = ", ".join(sorted({m["data"] for m in found}))
+    page = Page(
+        title=f"{len(runs)} runs on {data}",
+        verdict="\n\n".join(f"{m['method']}: {m['verdict'][0]}" for m in found),
+        tables=[Table("Side by side", columns, rows, "Test split; gaps: own factors less others.")],
+        pictures=shown,
+        provenance=[(f"{m['method']} seed {m['seed']}", _training(m)) for m in found],
+        command=f"unbraid report {' '.join(str(run.path) for run in runs)}",
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    return write_report(out, page)
+
+
+def comparison_rows(found: Sequence[Metrics]) -> tuple[list[str], list[list[str]]]:
+    """Return columns and one row per run of the figures that compare."""
+    columns = ["run", "minutes", "parameters", "error", "s gap", "d gap"]
+    judged = any("judge" in metrics for metrics in found)
+    rows = []
+    for m in found:
+        gap = [f"{100 * m['gaps'][k]:.1f} %" if m["gaps"] else "-" for k in ("s_gap", "d_gap")]
+        head = [f"{m['method']} ({m['preset']}, seed {m['seed']})", str(m["training"]["minutes"])]
+        row = [*head, f"{m['parameters']:,}", f"{m['reconstruction_mse']:.5f}", *gap]
+        rows.append([*row, *(_judged(m) if judged else [])])
+    return columns + (["dynamic, d kept", "static, s kept"] if judged else []), rows
+
+
+def _judged(metrics: Metrics) -> list[str]:
+    """Return the mean judged accuracy of dynamic factors with d kept, of static ones with s."""
+    cells = []
+    for kept, role in (("d", "dynamic"), ("s", "static")):
+        values = [
+            row["mean"]
+            for row in metrics.get("judge", {}).get("rows", [])
+            if (row["kept"], row["role"], row["metric"]) == (kept, role, "accuracy")
+        ]
+        cells.append(f"{100 * sum(values) / len(values):.1f} %" if values else "-")
+    return cells
+
+
+def measured(run: Run, device: str) -> Metrics:
+    """Return the measurements of a run, made now if they are not there."""
+    kept = run.path / "metrics.json"
+    if kept.is_file():
+        return json.loads(kept.read_text(encoding="utf-8"))
+    return evaluate(run.path, device=device, unfinished=True)
+
+
+def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
+    """Return what was trained and how, as pairs of words."""
+    plan = run.plan
+    return [
+        ("data", f"{plan.data}, {metrics['sequences']} test sequences"),
+        ("method", f"{plan.method}, {metrics['parameters']:,} parameters"),
+        ("preset", plan.preset),
+        ("training", _training(metrics)),
+        ("reconstruction", f"mean squared error {metrics['reconstruction_mse']:.5f} (test)"),
+    ]
+
+
+def _training(metrics: Metrics) -> str:
+    t = metrics["training"]
+    return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']} min, ended: {t['reason']}"
+
+
+def pictures(run: Run, metrics: Metrics, device: str) -> list[Picture]:
+    """Make the pictures of a run in `figures/` and return them."""
+    folder = run.path / "figures"
+    few = use.Source(count=3, device=device)
+    use.swap(run.path, few, folder)
+    use.reconstruct(run.path, few, folder)
+    use.sample(run.path, few, folder, factor="dynamic")
+    use.sample(run.path, few, folder, factor="static")
+    use.interpolate(run.path, few, folder)
+    rows, held_out = (
+        as_numbers(read_rows(path)) if (path := run.path / name).is_file() else []
+        for name in ("log.csv", "validation.csv")
+    )
+    if rows:  # a run of a few steps has none yet
+        save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
+    if metrics.get("probes"):
+        bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
+        save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
+    return _saved(run, tuple(CAPTIONS))
+
+
+def _saved(run: Run, names: Sequence[str]) -> list[Picture]:
+    """Return the pictures of these names that are there, moving ones first."""
+    folder, who = run.path / "figures", f"{run.plan.method} on {run.plan.data}"
+    return [
+        Picture(f"{name} ({who})", CAPTIONS[name], mime, path.read_bytes(), CAPTIONS[name])
+        for name in names
+        for suffix, mime in MIMES.items()
+        if (path := folder / f"{name}{suffix}").is_file()
+    ]
