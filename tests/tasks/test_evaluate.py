@@ -84,3 +84,13 @@ def test_a_report_says_what_was_not_measured(voices: Path):
     page = report(voices).read_text()
     assert "Not measured" in page
     assert "prediction tasks are for series" in page
+
+
+def test_a_report_of_voices_draws_the_analyses_they_allow(voices: Path):
+    report(voices)
+    drawn = {path.stem for path in (voices / "figures").glob("*.png")}
+    assert {"cross", "tsne-s-static", "tsne-d-static", "det", "thirds", "views"} <= drawn
+    assert "confusion" not in drawn  # there is no judge
+    for stem in ("tsne-s-static", "det", "thirds", "views"):
+        beside = [(voices / "figures" / f"{stem}{end}").is_file() for end in (".npz", ".json")]
+        assert any(beside), f"{stem} has no numbers beside it"

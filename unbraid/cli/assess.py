@@ -48,6 +48,7 @@ def evaluate(
 def report(
     runs: Annotated[list[str], typer.Argument(help="One run folder, or several to compare.")],
     out: Annotated[Path, typer.Option(help="Where a comparison goes.")] = Path("comparison"),
+    judge: Annotated[str, typer.Option(help="Folder of a judge [judges/DATA].")] = "",
     device: Device = "auto",
 ) -> None:
     """Write RUN/report.html, or for several runs a comparison: figures, pictures, settings."""
@@ -56,6 +57,6 @@ def report(
 
     where = torch_device(device)
     if len(runs) == 1:
-        typer.echo(f"wrote {work.report(runs[0], device=where)}")
+        typer.echo(f"wrote {work.report(runs[0], judge=judge, device=where)}")
     else:
         typer.echo(f"wrote {work.compare(runs, out, device=where)}")

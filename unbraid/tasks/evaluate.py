@@ -70,6 +70,14 @@ class Job:
         """The test split."""
         return self.corpus.test
 
+    @property
+    def judge_folder(self) -> Path | None:
+        """Where the judge is: the one asked for, else `judges/<data>` if it is there."""
+        if self.judge:
+            return Path(self.judge)
+        usual = Path("judges") / Path(self.run.plan.data).stem
+        return usual if (usual / "judge.json").is_file() else None
+
 
 def evaluate(
     path: str | Path, *, suite: str = "quick", judge: str = "", device: str = "cpu",
@@ -95,14 +103,18 @@ def evaluate(
             f"{training.get('steps', 0)}). Go on with `unbraid fit --resume {run.path}`, or "
             "measure it as it stands with --unfinished."
         )
-    method, corpus = run.model(device), run.corpus()
     say("encoding the test split")
-    codes = embed(method, corpus.test)
-    job = Job(run, method, corpus, codes, SUITES[suite], judge, device)
+    job = open_job(run, suite=suite, judge=judge, device=device)
     metrics = _facts(job, suite) | _measure(job, say)
     text = json.dumps(metrics, indent=1)
     write_whole(run.path / "metrics.json", lambda aside: aside.write_text(text, encoding="utf-8"))
     return metrics
+
+
+def open_job(run: Run, *, suite: str = "quick", judge: str = "", device: str = "cpu") -> Job:
+    """Return what the measurements of a run share."""
+    method, corpus = run.model(device), run.corpus()
+    return Job(run, method, corpus, embed(method, corpus.test), SUITES[suite], judge, device)
 
 
 def _facts(job: Job, suite: str) -> Metrics:
@@ -198,11 +210,9 @@ def _tasks(job: Job) -> list[Metrics]:
 
 
 def _judge(job: Job) -> Metrics:
-    folder = Path(job.judge) if job.judge else Path("judges") / Path(job.run.plan.data).stem
-    if not job.judge and not (folder / "judge.json").is_file():
-        raise SkippedError(
-            f"there is no judge in {folder}. Make one with `unbraid judge fit {job.run.plan.data}`"
-        )
-    c = job.suite
+    folder, c = job.judge_folder, job.suite
+    if folder is None:
+        data = job.run.plan.data
+        raise SkippedError(f"there is no judge. Make one with `unbraid judge fit {data}`")
     scoring = judging.Scoring(repeats=c.judge_repeats, limit=c.judge_limit)
     return judging.score(job.run.path, folder, scoring, device=job.device)

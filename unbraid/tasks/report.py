@@ -13,7 +13,8 @@ from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
 from unbraid.tasks import use
-from unbraid.tasks.evaluate import evaluate
+from unbraid.tasks.analyses import draw_analyses, drawn
+from unbraid.tasks.evaluate import evaluate, open_job
 from unbraid.tasks.tables import all_tables
 from unbraid.training.callbacks import read_rows
 from unbraid.training.fit import Run, open_run
@@ -31,7 +32,7 @@ CAPTIONS = {
 MIMES = {".gif": "image/gif", ".png": "image/png"}
 
 
-def report(path: str | Path, *, device: str = "cpu") -> Path:
+def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     """Write `report.html` of a run; measures it first (quick) if that was not done yet."""
     run = open_run(path)
     metrics = measured(run, device)
@@ -45,7 +46,7 @@ def report(path: str | Path, *, device: str = "cpu") -> Path:
         verdict="\n\n".join(metrics["verdict"]),
         facts=facts(run, metrics),
         tables=tables,
-        pictures=pictures(run, metrics, device),
+        pictures=pictures(run, metrics, judge, device),
         config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
         provenance=provenance(run.path),
         command=f"unbraid fit {plan.data} --method {plan.method} --preset {plan.preset} "
@@ -126,7 +127,7 @@ def _training(metrics: Metrics) -> str:
     return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']} min, ended: {t['reason']}"
 
 
-def pictures(run: Run, metrics: Metrics, device: str) -> list[Picture]:
+def pictures(run: Run, metrics: Metrics, judge: str, device: str) -> list[Picture]:
     """Make the pictures of a run in `figures/` and return them."""
     folder = run.path / "figures"
     few = use.Source(count=3, device=device)
@@ -144,7 +145,12 @@ def pictures(run: Run, metrics: Metrics, device: str) -> list[Picture]:
     if metrics.get("probes"):
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
-    return _saved(run, tuple(CAPTIONS))
+    draw_analyses(open_job(run, judge=judge, device=device), folder)
+    analyses = [
+        Picture(title, caption, MIMES[path.suffix], path.read_bytes(), caption)
+        for title, caption, path in drawn(folder)
+    ]
+    return [*_saved(run, tuple(CAPTIONS)), *analyses]
 
 
 def _saved(run: Run, names: Sequence[str]) -> list[Picture]:

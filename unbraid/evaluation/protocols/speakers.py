@@ -33,6 +33,16 @@ class SpeakerResult:
     pairs: int
 
 
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """All pairs of utterances: similarity by s, by d, and whether the speaker is one."""
+
+    static: Floats
+    dynamic: Floats
+    same: NDArray[np.bool_]
+    vectors: int
+
+
 def verify_speakers(
     codes: Embedding, split: Split, *, speaker: str = "speaker", utterance: str = "utterance"
 ) -> SpeakerResult:
@@ -44,17 +54,24 @@ def verify_speakers(
         speaker: label that names the speaker of each segment.
         utterance: label that names its utterance; it need be unique within a speaker only.
     """
+    pairs = pair_scores(codes, split, speaker=speaker, utterance=utterance)
+    static, dynamic = (equal_error_rate(x, pairs.same) for x in (pairs.static, pairs.dynamic))
+    return SpeakerResult(static, dynamic, dynamic - static, pairs.vectors, len(pairs.same))
+
+
+def pair_scores(
+    codes: Embedding, split: Split, *, speaker: str = "speaker", utterance: str = "utterance"
+) -> Pairs:
+    """Return the cosine similarity of every pair of utterances, by mean s and by mean d."""
     who, names = _index(split.label(speaker)), _index(split.label(utterance))
     groups, group = np.unique(np.stack([who, names]), axis=1, return_inverse=True)
     steps = codes.mask.sum(1, keepdims=True).clip(min=1)
     d = (codes.d * codes.mask[..., None]).sum(1, dtype=np.float64) / steps  # (N, D)
     first, second = np.triu_indices(groups.shape[1], k=1)
-    same = groups[0, first] == groups[0, second]
     static, dynamic = (
-        equal_error_rate(cosine_table(average(code, group.ravel()))[first, second], same)
-        for code in (codes.s, d)
+        cosine_table(average(code, group.ravel()))[first, second] for code in (codes.s, d)
     )
-    return SpeakerResult(static, dynamic, dynamic - static, groups.shape[1], len(same))
+    return Pairs(static, dynamic, groups[0, first] == groups[0, second], groups.shape[1])
 
 
 def average(values: NDArray[Any], group: NDArray[np.int64]) -> Floats:

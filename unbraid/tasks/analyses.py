@@ -1,0 +1,152 @@
+"""The papers' analyses of a run as figures, each with its numbers beside it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from unbraid.evaluation import judge as judges
+from unbraid.evaluation.manipulate import cross
+from unbraid.evaluation.metrics.verification import det_curve
+from unbraid.evaluation.protocols.embedding_map import tsne_points
+from unbraid.evaluation.protocols.speakers import pair_scores
+from unbraid.evaluation.protocols.thirds import measure_thirds
+from unbraid.evaluation.protocols.view_quality import view_quality
+from unbraid.figures.confusion import confusion_matrix
+from unbraid.figures.cross_grid import cross_gif, cross_grid, cross_spectrograms
+from unbraid.figures.curves import as_numbers
+from unbraid.figures.det import det_plot
+from unbraid.figures.frames import save_picture
+from unbraid.figures.mi_curves import mi_curves
+from unbraid.figures.save import save_figure
+from unbraid.figures.scatter import scatter_by_label
+from unbraid.figures.thirds import thirds_histogram
+from unbraid.figures.view_quality import view_quality_figure
+from unbraid.files import write_whole
+from unbraid.methods.base import VariationalMethod
+from unbraid.records import Codes
+from unbraid.tasks.evaluate import Job
+from unbraid.training.callbacks import read_rows
+from unbraid.training.module import seed_draws
+
+CAPTIONS = {
+    "cross": "Every s of the left column with every d of the top row.",
+    "tsne": "t-SNE of s and of d, coloured by a static and by a dynamic factor.",
+    "confusion": "What the judge sees (columns) when d is kept and s drawn, by true class (rows).",
+    "mi": "Estimates of mutual information while training.",
+    "thirds": "Similarity of codes within the nearest, middle and farthest third by KL.",
+    "views": "How often near sequences share a factor, beside chance.",
+    "det": "Speaker verification: false accepts against false rejects.",
+}
+NARROW = 6  # sequences on each side of the cross grid
+
+
+def draw_analyses(job: Job, folder: Path) -> None:
+    """Draw every analysis this run allows into `folder`."""
+    draw: list[Callable[[Job, Path], None]] = [_cross, _tsne, _mi, _confusion, _det, _views]
+    for one in draw:
+        one(job, folder)
+
+
+def _cross(job: Job, folder: Path) -> None:
+    spec, rows = job.method.spec, np.arange(2 * NARROW) * 7919 % len(job.test)
+    if spec.kind == "series" or len(set(rows.tolist())) < len(rows):
+        return
+    a, b = (job.test.take(part, job.device) for part in np.split(rows, 2))
+    decoded = cross(job.method, a, b).cpu().numpy()
+    sides = (a.x.cpu().numpy(), b.x.cpu().numpy())
+    if spec.kind == "audio":
+        figure = cross_spectrograms(decoded, *sides, step=1 / spec.rate)
+        save_figure(figure, folder / "cross.png", {"decoded": decoded})
+        return
+    save_picture(folder / "cross.png", cross_grid(decoded, *sides))
+    data = cross_gif(decoded, *sides, rate=spec.rate)
+    write_whole(folder / "cross.gif", lambda aside: aside.write_bytes(data))
+
+
+def _tsne(job: Job, folder: Path) -> None:
+    """Draw s and d by the first factor of each role that has one label per sequence."""
+    spec = job.method.spec
+    sides = {"static": spec.static, "dynamic": spec.dynamic}
+    d = (job.codes.d * job.codes.mask[..., None]).reshape(len(job.codes.d), -1)
+    for code, values in (("s", job.codes.s), ("d", d)):
+        points = tsne_points(values)
+        for role, factors in sides.items():
+            factor = next((f for f in factors if f.classes > 1 and not f.per_step), None)
+            if factor is None:
+                continue
+            labels = job.test.label(factor.name)
+            title = f"{code} by {factor.name}"
+            figure = scatter_by_label(points, labels, factor.values, title)
+            numbers = {"points": points, "labels": labels}
+            save_figure(figure, folder / f"tsne-{code}-{role}.png", numbers)
+
+
+def _mi(job: Job, folder: Path) -> None:
+    path = job.run.path / "log.csv"
+    rows = as_numbers(read_rows(path)) if path.is_file() else []
+    if any(name.startswith("mi_") for row in rows for name in row):
+        save_figure(mi_curves(rows), folder / "mi.png", {"log": rows})
+
+
+@torch.inference_mode()
+def _confusion(job: Job, folder: Path) -> None:
+    """Keep d, draw s, and count what the judge sees of the first dynamic factor."""
+    where = job.judge_folder
+    factors = [f for f in job.method.spec.dynamic if f.classes > 1 and not f.per_step]
+    if where is None or not factors:
+        return
+    judge, factor = judges.load_judge(where, job.device), factors[0]
+    seed_draws(job.run.plan.seed, "use")
+    counts = np.zeros((factor.classes, factor.classes), dtype=np.int64)
+    split = job.test.select(slice(0, 1000))
+    for start in range(0, len(split), 128):
+        part = split.select(slice(start, start + 128))
+        batch = part.take(slice(None), job.device)
+        drawn = job.method.sample(len(batch), batch.x.shape[1])
+        x = job.method.decode(Codes(drawn.s, job.method.encode(batch).d))
+        seen = judge.predict(batch.with_x(x))[factor.name].argmax(-1)
+        np.add.at(counts, (part.label(factor.name), seen), 1)
+    figure = confusion_matrix(counts, factor.values, f"{factor.name}, d kept")
+    save_figure(figure, folder / "confusion.png", {"counts": counts})
+
+
+def _det(job: Job, folder: Path) -> None:
+    if not {"speaker", "utterance"} <= set(job.test.labels):
+        return
+    pairs = pair_scores(job.codes, job.test)
+    curves = {
+        code: det_curve(scores, pairs.same)
+        for code, scores in (("s", pairs.static), ("d", pairs.dynamic))
+    }
+    numbers = {
+        f"{code}_{i}": part for code, parts in curves.items() for i, part in enumerate(parts)
+    }
+    save_figure(det_plot(curves), folder / "det.png", numbers)
+
+
+def _views(job: Job, folder: Path) -> None:
+    """Draw how alike the thirds are, and whether near sequences share their factors."""
+    if not isinstance(job.method, VariationalMethod) or len(job.test) < 12:
+        return
+    thirds = {str(code): found for code, found in measure_thirds(job.method, job.test).items()}
+    numbers = {
+        f"{code}_{name}": part
+        for code, found in thirds.items()
+        for name, part in asdict(found).items()
+    }
+    save_figure(thirds_histogram(thirds), folder / "thirds.png", numbers)
+    if job.test.labels:
+        rows = view_quality([(job.run.about["training"]["steps"], job.method)], job.test)
+        listed = {"rows": [asdict(row) for row in rows]}
+        save_figure(view_quality_figure(rows), folder / "views.png", listed)
+
+
+def drawn(folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """Yield (title, caption, file) of the analyses that were drawn."""
+    for name, caption in CAPTIONS.items():
+        for path in sorted(folder.glob(f"{name}*")):
+            if path.suffix in (".png", ".gif"):
+                yield path.stem.replace("-", " "), caption, path
