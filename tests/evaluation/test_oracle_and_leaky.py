@@ -1,0 +1,147 @@
+"""A perfect model and one that leaks by construction, pushed through every protocol.
+
+x holds who speaks (one of 4, constant) and what is said (one of 3, at every step) in the clear. The
+oracle puts the first into s and the second into d; the leaky model puts both into d, and its
+decoder does not look at s.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from unbraid.data.corpus import Split
+from unbraid.evaluation.manipulate import embed
+from unbraid.evaluation.protocols.diagnosis import diagnose, verdict
+from unbraid.evaluation.protocols.generation import judge_generations, leakage_table
+from unbraid.evaluation.protocols.probes import gaps, probe
+from unbraid.evaluation.protocols.series_tasks import code_examples, predict_target
+from unbraid.evaluation.protocols.speakers import verify_speakers
+from unbraid.methods.base import Method
+from unbraid.records import Batch, Codes, Factor, Spec
+
+N, T, WHO, WHAT = 192, 6, 4, 3
+SPEC = Spec(
+    name="clear",
+    kind="audio",
+    frame=(WHO + WHAT,),
+    length=T,
+    static=(Factor(name="speaker", classes=WHO),),
+    dynamic=(Factor(name="phone", classes=WHAT, per_step=True),),
+    size=N,
+)
+
+
+class Oracle(Method):
+    def __init__(self) -> None:
+        super().__init__()
+        self.spec = SPEC
+        self.nothing = torch.nn.Parameter(torch.zeros(1))
+
+    def encode(self, batch: Batch) -> Codes:
+        return Codes(batch.x[:, 0, :WHO], batch.x[..., WHO:])
+
+    def decode(self, codes: Codes) -> torch.Tensor:
+        s = codes.s[:, None].expand(-1, codes.d.shape[1], -1)
+        return torch.cat([s, codes.d], -1)
+
+    def sample(self, n: int, length: int, *, means: bool = False) -> Codes:
+        s, d = torch.randint(WHO, (n,)), torch.randint(WHAT, (n, length))
+        return Codes(torch.eye(WHO)[s], torch.eye(WHAT)[d])
+
+    def loss(self, batch: Batch, step: int) -> dict[str, tuple[float, torch.Tensor]]:
+        return {}
+
+
+class Leaky(Oracle):
+    def encode(self, batch: Batch) -> Codes:
+        return Codes(batch.x[:, 0, :WHO], batch.x)
+
+    def decode(self, codes: Codes) -> torch.Tensor:
+        return codes.d
+
+    def sample(self, n: int, length: int, *, means: bool = False) -> Codes:
+        z = super().sample(n, length)
+        return Codes(z.s, Oracle.decode(self, super().sample(n, length)))
+
+
+class Reading:
+    """A judge that reads both factors off x."""
+
+    factors = ((SPEC.static[0], "static"), (SPEC.dynamic[0], "dynamic"))
+
+    def predict(self, batch: Batch) -> dict[str, np.ndarray]:
+        x = batch.x.numpy()
+        return {"speaker": x[..., :WHO].mean(1), "phone": x[..., WHO:]}
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    rng = np.random.default_rng(0)
+    who, what = np.arange(N) % WHO, rng.integers(WHAT, size=(N, T))
+    x = np.concatenate([np.repeat(np.eye(WHO)[who][:, None], T, 1), np.eye(WHAT)[what]], -1)
+    labels = {"speaker": who, "utterance": np.arange(N) // 8, "phone": what}
+    return Split(spec=SPEC, x=x.astype(np.float32), rows=np.arange(N), labels=labels)
+
+
+@pytest.fixture(scope="module", params=[Oracle, Leaky], ids=["oracle", "leaky"])
+def model(request: pytest.FixtureRequest) -> Method:
+    return request.param().eval()
+
+
+def test_probes_find_the_leak_in_d(model: Method, split: Split):
+    rows = probe(embed(model, split), split, seeds=3)
+    found = {(row.code, row.factor): row.mean for row in rows}
+    assert found["s", "speaker"] == found["d", "phone"] == 1.0
+    assert found["s", "phone"] < 0.5  # chance is near a third
+    if isinstance(model, Leaky):
+        assert found["d", "speaker"] == 1.0
+    else:
+        assert found["d", "speaker"] < 0.45  # chance is a quarter
+        assert gaps(rows)["d_gap"] > 0.5
+
+
+def test_the_judge_sees_who_is_kept(model: Method, split: Split):
+    rows = judge_generations(model, Reading(), split, repeats=3, seed=0)
+    found = {(r.kept, r.factor): r.mean for r in rows if r.metric == "accuracy"}
+    assert found["d", "phone"] == 1.0
+    if isinstance(model, Leaky):
+        assert found["d", "speaker"] == 1.0  # d alone says who it is
+        assert found["s", "speaker"] < 0.4  # and s has no say
+    else:
+        assert found["s", "speaker"] == 1.0
+        assert found["d", "speaker"] < 0.4
+        assert found["s", "phone"] < 0.45
+    by_kept = {row.kept: row.gap for row in leakage_table(rows)}
+    assert (by_kept["d"] < 0.1) == isinstance(model, Leaky)
+
+
+def test_speakers_are_verified_by_the_code_that_holds_them(model: Method, split: Split):
+    found = verify_speakers(embed(model, split), split)
+    assert found.static_eer == 0.0
+    if isinstance(model, Leaky):
+        assert found.dynamic_eer < 0.05
+    else:
+        assert found.dynamic_eer > 0.3
+    assert found.gap == pytest.approx(found.dynamic_eer - found.static_eer)
+
+
+def test_a_target_is_predicted_from_the_code_that_holds_it(model: Method, split: Split):
+    factor, codes = SPEC.static[0], embed(model, split)
+    parts = [code_examples(codes, split, factor, use="d")] * 3
+    (score,) = predict_target(*parts, factor, predictor="linear", seeds=1).scores
+    assert (score.mean > 0.95) == isinstance(model, Leaky)
+
+
+def test_the_diagnosis_needs_no_labels_to_tell_them_apart(model: Method, split: Split):
+    found = diagnose(model, split)
+    said = " ".join(verdict(found))
+    assert found.explained == pytest.approx(1.0, abs=1e-5)
+    assert found.dynamic_cycle.agreement > 0.95
+    if isinstance(model, Leaky):
+        assert found.explained_by_dynamic == pytest.approx(1.0, abs=1e-5)
+        assert found.static_cycle.agreement < 0.5  # the swapped sequence is the other's
+        assert "s" in said
+        assert "No sign of leakage" not in said
+    else:
+        assert found.static_cycle.agreement > 0.85  # equal speakers are ties
+        assert found.explained_by_dynamic < 0.9
