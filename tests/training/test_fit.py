@@ -354,3 +354,12 @@ def test_a_misspelt_setting_of_a_resumed_run_is_told_the_right_one(data: str, tm
     run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
     with pytest.raises(KeyError, match=r"has no setting 'step'. Did you mean 'steps'\?"):
         resume(run.path, settings={"training": {"step": 4}})
+
+
+def test_checkpoints_that_were_kept_are_the_history_of_a_run(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, steps=5, keep_every=2), tmp_path / "run")
+    history = dict(run.history())
+    assert list(history) == [2, 4, 5]
+    short = run_plan(tiny_plan(data, steps=2), tmp_path / "short").model().state_dict()
+    for name, value in history[2].state_dict().items():
+        assert torch.equal(value, short[name]), name

@@ -37,7 +37,7 @@ CAPTIONS = {
     "confusion": "What the judge sees (columns) when d is kept and s drawn, by true class (rows).",
     "mi": "Estimates of mutual information while training.",
     "thirds": "Similarity of codes within the nearest, middle and farthest third by KL.",
-    "views": "How often near sequences share a factor, beside chance.",
+    "views": "How often near sequences share a factor, beside chance, by step of training.",
     "det": "Speaker verification: false accepts against false rejects.",
 }
 NARROW = 6  # sequences on each side of the cross grid
@@ -139,7 +139,9 @@ def _views(job: Job, folder: Path) -> None:
     }
     save_figure(thirds_histogram(thirds), folder / "thirds.png", numbers)
     if job.test.labels:
-        rows = view_quality([(job.run.about["training"]["steps"], job.method)], job.test)
+        history = job.run.history(job.device)
+        models = ((step, m) for step, m in history if isinstance(m, VariationalMethod))
+        rows = view_quality(models, job.test)
         listed = {"rows": [asdict(row) for row in rows]}
         save_figure(view_quality_figure(rows), folder / "views.png", listed)
 

@@ -145,18 +145,21 @@ def cut_rows(path: Path, step: int) -> None:
 
 
 class Checkpoints(lightning.Callback):
-    """Keeps the last state of the run on disk."""
+    """Keeps the last state of the run on disk, and earlier ones if asked."""
 
-    def __init__(self, path: Path, every: int) -> None:
-        self.path, self.every = path, every
+    def __init__(self, path: Path, every: int, keep_every: int = 0) -> None:
+        self.path, self.every, self.keep_every = path, every, keep_every
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
         if trainer.global_step == 0:  # so that there is always a state to go back to
             trainer.save_checkpoint(self.path)
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        if trainer.global_step % self.every == 0 or trainer.should_stop:
+        step = trainer.global_step
+        if step % self.every == 0 or trainer.should_stop:
             trainer.save_checkpoint(self.path)
+        if self.keep_every and step % self.keep_every == 0:
+            trainer.save_checkpoint(self.path.with_name(f"step-{step}.safetensors"))
 
     def on_train_end(self, trainer: Trainer, module: Any) -> None:
         trainer.save_checkpoint(self.path)

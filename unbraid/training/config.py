@@ -24,11 +24,13 @@ class TrainingConfig:
     validate_every: int = 500  # steps
     validation_sequences: int = 256  # at most
     checkpoint_every: int = 500  # steps
+    keep_every: int = 0  # steps between checkpoints that stay, for analyses over training; 0 = none
 
     def __post_init__(self) -> None:
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
+        at_least(self, 0, "keep_every")
         if self.batch_size < 2:
             raise ValueError("batch_size must be 2 or more: batch statistics need company.")

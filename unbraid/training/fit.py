@@ -55,6 +55,16 @@ class Run:
         """Return the data set the run was trained on."""
         return open_corpus(self.plan)
 
+    def history(self, device: str = "cpu") -> Iterator[tuple[int, Method]]:
+        """Yield (step, model) of the checkpoints that were kept, and of the finished model."""
+        kept = {int(p.stem[5:]): p for p in (self.path / "checkpoints").glob("step-*.safetensors")}
+        last = self.about["training"]["steps"]
+        for step in sorted(step for step in kept if step < last):
+            model = self.model(device)
+            model.load_state_dict(method_weights(read_checkpoint(kept[step])))
+            yield step, model
+        yield last, self.model(device)
+
 
 def open_run(path: str | Path) -> Run:
     """Return the run of a folder, or say that it is none."""
@@ -161,7 +171,7 @@ class _Session:
         callbacks: list[lightning.Callback] = [self.clock, self.book, validation]
         if console is not None:
             callbacks.append(Display(console, self.book, self.clock, validation, self.steps))
-        callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every))
+        callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
         self.trainer = _trainer(callbacks, self.steps, c.clip, device)
 
     def go(self, checkpoint: Path | None) -> None:
