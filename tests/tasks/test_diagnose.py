@@ -9,7 +9,7 @@ import pytest
 
 from unbraid.cli import main
 from unbraid.settings import parse_sets
-from unbraid.tasks.diagnose import diagnose, diagnosis_rows
+from unbraid.tasks.diagnose import diagnose, diagnosis_rows, judged_sentences
 from unbraid.training.fit import fit
 
 SETTINGS = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
@@ -51,3 +51,16 @@ def test_data_without_labels_are_diagnosed_by_the_codes_alone(tmp_path: Path):
     found = diagnose(run.path)
     assert found["probes"] == []
     assert found["verdict"]
+
+
+def test_a_judge_s_leaks_are_said_in_sentences():
+    row = {"metric": "accuracy", "factor": "action", "role": "dynamic", "chance": 0.1}
+    leak = judged_sentences({"rows": [row | {"kept": "s", "mean": 0.6}]})
+    assert leak == [
+        "with s kept and the other code drawn, a judge still sees action: 60 % against 10 % chance."
+    ]
+    clean = [row | {"kept": "s", "mean": 0.12}, row | {"kept": "d", "mean": 1.0}]
+    assert judged_sentences({"rows": clean}) == [
+        "a judge sees no factor that the kept code should not hold."
+    ]
+    assert judged_sentences(None) == []

@@ -1,5 +1,7 @@
 """`unbraid diagnose`."""
 
+from typing import Annotated
+
 import typer
 
 from unbraid.cli.use import Device, Run, SplitName
@@ -10,16 +12,24 @@ def register(app: typer.Typer) -> None:
     app.command()(diagnose)
 
 
-def diagnose(run: Run, split: SplitName = "test", device: Device = "auto") -> None:
+def diagnose(
+    run: Run,
+    split: SplitName = "test",
+    judge: Annotated[str, typer.Option(help="Folder of a judge, who then looks, too.")] = "",
+    device: Device = "auto",
+) -> None:
     """Find leakage between s and d, without labels too, and say what to try."""
     from rich.console import Console
 
     from unbraid.tasks.diagnose import diagnose as work
     from unbraid.tasks.diagnose import diagnosis_table
+    from unbraid.tasks.judging import leakage_screen
     from unbraid.training.fit import torch_device
 
-    found = work(run, split=split, device=torch_device(device))
+    found = work(run, split=split, judge=judge, device=torch_device(device))
     Console().print(diagnosis_table(found))
+    if found["judge"]:
+        Console().print("", leakage_screen(found["judge"]))
     typer.echo("")
     for sentence in found["verdict"]:
         typer.echo(f"- {sentence}")

@@ -9,17 +9,18 @@ from rich.table import Table as ScreenTable
 
 import unbraid
 from unbraid.evaluation.manipulate import embed
-from unbraid.evaluation.protocols.diagnosis import Diagnosis, verdict
+from unbraid.evaluation.protocols.diagnosis import LEAKS, Diagnosis, verdict
 from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
 from unbraid.files import write_whole
+from unbraid.tasks.judging import Scoring, score
 from unbraid.training.fit import open_run
 
 Found = dict[str, Any]
 
 
 def diagnose(
-    path: str | Path, *, split: str = "test", seeds: int = 3, device: str = "cpu"
+    path: str | Path, *, split: str = "test", seeds: int = 3, judge: str = "", device: str = "cpu"
 ) -> Found:
     """Diagnose a run and write `diagnosis.json`: the numbers, the probes and the sentences.
 
@@ -27,12 +28,14 @@ def diagnose(
         path: the run folder.
         split: where to measure.
         seeds: number of random splits per probe; probes are run where there are labels.
+        judge: folder of a judge, who then looks at test generations too.
         device: where to encode and decode.
     """
     run = open_run(path)
     method, part = run.model(device), run.corpus().split(split)
     numbers = measure(method, part)
     rows = probe(embed(method, part), part, seeds=seeds) if part.labels else []
+    judged = score(path, judge, Scoring(repeats=1, limit=500), device=device) if judge else None
     found: Found = {
         "data": run.plan.data,
         "method": run.plan.method,
@@ -41,7 +44,8 @@ def diagnose(
         "diagnosis": asdict(numbers),
         "probes": [asdict(row) for row in rows],
         "probe_seeds": seeds,
-        "verdict": sentences(run.plan.method, numbers, rows),
+        "judge": judged,
+        "verdict": sentences(run.plan.method, numbers, rows) + judged_sentences(judged),
         "training": run.about["training"],
         "unbraid": unbraid.__version__,
     }
@@ -53,6 +57,25 @@ def diagnose(
 def sentences(method: str, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
     """Return the verdict; nobody is told to try the method that is being diagnosed."""
     return [said.replace(f" or {method}", "") for said in verdict(numbers, rows)]
+
+
+def judged_sentences(judged: Found | None) -> list[str]:
+    """Say which factor a judge still sees though the code that should hold it was drawn anew."""
+    if judged is None:
+        return []
+    leaks = [
+        row
+        for row in judged["rows"]
+        if row["metric"] == "accuracy"
+        and row["kept"] in ("s", "d")
+        and row["kept"] != row["role"][0]
+        and row["mean"] > row["chance"] + LEAKS * (1 - row["chance"])
+    ]
+    return [
+        f"with {row['kept']} kept and the other code drawn, a judge still sees {row['factor']}: "
+        f"{100 * row['mean']:.0f} % against {100 * row['chance']:.0f} % chance."
+        for row in leaks
+    ] or ["a judge sees no factor that the kept code should not hold."]
 
 
 def diagnosis_table(found: Found) -> ScreenTable:
