@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,18 @@ def test_an_interruption_leaves_nothing(tmp_path: Path):
     with pytest.raises(KeyboardInterrupt):
         write_whole(tmp_path / "c.txt", stop)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_can_be_read_by_whom_the_umask_allows(tmp_path: Path):
+    path = tmp_path / "shared.txt"
+
+    def private(aside: Path) -> None:
+        aside.write_text("x")
+        aside.chmod(0o600)
+
+    old = os.umask(0o022)
+    try:
+        write_whole(path, private)
+    finally:
+        os.umask(old)
+    assert path.stat().st_mode & 0o777 == 0o644

@@ -18,6 +18,14 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     aside = path.with_name(f".{os.getpid()}.{path.name}")
     try:
         write(aside)
+        aside.chmod(0o666 & ~_umask())  # some writers leave files to their owner alone
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """Return the process's mask for new files; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
