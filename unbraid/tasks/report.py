@@ -118,7 +118,7 @@ def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
         ("method", f"{plan.method}, {metrics['parameters']:,} parameters"),
         ("preset", plan.preset),
         ("training", _training(metrics)),
-        ("reconstruction", f"mean squared error {metrics['reconstruction_mse']:.5f} (test)"),
+        ("error", f"mean squared reconstruction error {metrics['reconstruction_mse']:.5f} (test)"),
     ]
 
 
