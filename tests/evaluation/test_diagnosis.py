@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from unbraid.data.corpus import Split
-from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose, verdict
+from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import ProbeRow
+from unbraid.evaluation.protocols.verdict import verdict
 from unbraid.methods import METHODS
 from unbraid.methods.base import Method
 from unbraid.nets import NetConfig
@@ -209,3 +210,13 @@ def test_probes_speak_where_there_are_labels():
 def test_one_sequence_cannot_be_diagnosed():
     with pytest.raises(ValueError, match="two at least, got 1"):
         diagnose(Glass(), _split().select([0]))
+
+
+def test_of_several_classifiers_the_best_reader_is_quoted_once():
+    rows = [
+        ProbeRow("d", "who", "static", name, mean, 0.0, 0.1)
+        for name, mean in (("svc", 0.5), ("forest", 0.9), ("knn", 0.6))
+    ]
+    said = [one for one in verdict(_found(Glass()), rows) if "d carries who" in one]
+    assert len(said) == 1
+    assert "90 % against 10 % chance" in said[0]

@@ -11,11 +11,12 @@ import torch
 
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import embed
-from unbraid.evaluation.protocols.diagnosis import diagnose, verdict
+from unbraid.evaluation.protocols.diagnosis import diagnose
 from unbraid.evaluation.protocols.generation import judge_generations, leakage_table
 from unbraid.evaluation.protocols.probes import gaps, probe
 from unbraid.evaluation.protocols.series_tasks import code_examples, predict_target
 from unbraid.evaluation.protocols.speakers import verify_speakers
+from unbraid.evaluation.protocols.verdict import verdict
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Codes, Factor, Spec
 

@@ -9,9 +9,10 @@ from rich.table import Table as ScreenTable
 
 import unbraid
 from unbraid.evaluation.manipulate import embed
-from unbraid.evaluation.protocols.diagnosis import LEAKS, Diagnosis, verdict
+from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
+from unbraid.evaluation.protocols.verdict import LEAKS, verdict
 from unbraid.files import write_whole
 from unbraid.tasks.judging import Scoring, score
 from unbraid.training.fit import open_run

@@ -10,7 +10,11 @@ from unbraid.report.published import printed
 from unbraid.tasks.diagnose import diagnosis_rows
 
 Metrics = dict[str, Any]
-NAMES = {"svc": "a support-vector classifier", "forest": "a random forest", "knn": "neighbours"}
+NAMES = {
+    "svc": "a support-vector classifier",
+    "forest": "a random forest",
+    "knn": "a nearest-neighbour vote",
+}
 PAPERS = {"dsvae": "DSVAE", "cdsvae": "C-DSVAE", "spyl": "SPYL", "dbse": "DBSE"}
 SCORES = {
     "accuracy": "accuracy_pct",

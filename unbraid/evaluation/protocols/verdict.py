@@ -1,0 +1,102 @@
+"""What a diagnosis and probes amount to, in sentences with their evidence and what to try.
+
+The thresholds are judgement, not calibration: each is a named number here.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from unbraid.evaluation.protocols.diagnosis import Diagnosis
+from unbraid.evaluation.protocols.probes import ProbeRow
+
+FEW_UNITS = 0.05  # share of active units below which a code is hardly used
+ADDS_NOTHING = 0.02  # share of what both codes explain that one must add to the other
+POOR = 0.5  # share explained by both codes below which nothing can be said of them
+AGREES = 0.75  # share of swapped pairs whose code must stay with its giver (0.5 is a coin)
+READABLE = 3.0  # times chance that retrieval without a swap must reach to say anything
+MOVES = 0.5  # change of s by shuffling, in distances between sequences
+LEAKS = 0.2  # share of the way from chance to certainty at which a probe tells a factor
+_ADVICE = {
+    "d": "try a smaller d (method.dynamic_dim) or dbse",
+    "s": "try a smaller s (method.static_dim) or cdsvae",
+}
+
+
+def verdict(diagnosis: Diagnosis, probes: Sequence[ProbeRow] | None = None) -> list[str]:
+    """Say what the numbers show and what could be tried.
+
+    Args:
+        diagnosis: from `diagnose`.
+        probes: what classifiers read from the codes, where there are labels.
+    """
+    g = diagnosis
+    said = [*_use(g), *_swaps(g), *_probes(probes or ())]
+    if g.order_change > MOVES:
+        said.append(
+            f"s changes when frames are shuffled: by {_pc(g.order_change)} of the distance between "
+            f"two sequences, so it holds order or single frames; {_ADVICE['s']}."
+        )
+    s, d = _pc(g.static_cycle.agreement), _pc(g.dynamic_cycle.agreement)
+    return said or [
+        f"No sign of leakage: after a swap s stays with its giver in {s} of pairs and d in {d}; "
+        f"both codes explain {_pc(g.explained)} of the data."
+    ]
+
+
+def _use(g: Diagnosis) -> Iterator[str]:
+    """Say whether the model works at all and uses both codes."""
+    if g.explained < POOR:
+        yield f"Both codes explain {_pc(g.explained)} of the data only: train longer, then judge."
+    by_static, by_dynamic = g.explained_by_static, g.explained_by_dynamic
+    for code, rest, share in (("s", "d", by_dynamic), ("d", "s", by_static)):
+        if g.explained > 0 and g.explained - share < ADDS_NOTHING * g.explained:
+            yield (
+                f"{code} adds little: {rest} alone explains {_pc(share)} of the data, both "
+                f"{_pc(g.explained)}, so {rest} carries nearly all; {_ADVICE[rest]}."
+            )
+    for code, name, units in (("s", "static", g.static_units), ("d", "dynamic", g.dynamic_units)):
+        if units is not None and units.active < max(1.0, FEW_UNITS * units.total):
+            yield (
+                f"{code} is hardly used: {units.active} of {units.total} units active; "
+                f"lower method.w_kl_{name}."
+            )
+
+
+def _swaps(g: Diagnosis) -> Iterator[str]:
+    """Say which code went with the wrong sequence."""
+    for code, rest, cycle in (("s", "d", g.static_cycle), ("d", "s", g.dynamic_cycle)):
+        if cycle.unswapped < min(READABLE / g.batch, 0.9):
+            yield (
+                f"{code} cannot be read back from what is decoded: without any swap the right one "
+                f"of {g.batch} is found in {_pc(cycle.unswapped)}; swaps say little about it."
+            )
+        elif cycle.agreement < AGREES:
+            what = "stays" if code == "s" else "moves"
+            yield (
+                f"{rest} carries what {what}: after a swap {code} agrees with its giver in "
+                f"{_pc(cycle.agreement)} of pairs, else with the giver of {rest}; {_ADVICE[rest]}."
+            )
+
+
+def _probes(rows: Sequence[ProbeRow]) -> Iterator[str]:
+    """Say what classifiers read where they should not, and do not read where they should."""
+    for row in strongest(rows):
+        tells = (row.mean - row.chance) / max(1e-9, 1 - row.chance) > LEAKS
+        numbers = f"{_pc(row.mean)} against {_pc(row.chance)} chance"
+        if tells and not row.wanted:
+            yield f"{row.code} carries {row.factor}: {numbers}; {_ADVICE[row.code]}."
+        if row.wanted and not tells:
+            yield f"{row.code} does not tell {row.factor}: {numbers}; train longer or enlarge it."
+
+
+def strongest(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
+    """Return, of several classifiers, the one that reads a factor best from a code."""
+    best: dict[tuple[str, str], ProbeRow] = {}
+    for row in rows:
+        key = (row.code, row.factor)
+        if key not in best or row.mean > best[key].mean:
+            best[key] = row
+    return list(best.values())
+
+
+def _pc(share: float) -> str:
+    return f"{100 * share:.0f} %"
