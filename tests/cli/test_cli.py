@@ -142,6 +142,8 @@ def test_evaluate_and_report_end_in_a_page(run_program, trained):
     page = (trained / "report.html").read_text()
     assert "dbse on toy-sprites" in page
     assert page.count("data:image/") >= 6
+    drawn = {path.stem for path in (trained / "figures").glob("*.png")}
+    assert {"fixed-static", "fixed-dynamic"} <= drawn
 
 
 def test_catalogues_are_for_people_and_for_scripts(run_program):

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unbraid.settings import parse_sets
+from unbraid.tasks import use
 from unbraid.tasks.evaluate import evaluate
 from unbraid.tasks.report import compare, report
 from unbraid.tasks.tables import all_tables
@@ -94,3 +96,14 @@ def test_a_report_of_voices_draws_the_analyses_they_allow(voices: Path):
     for stem in ("tsne-s-static", "det", "thirds", "views"):
         beside = [(voices / "figures" / f"{stem}{end}").is_file() for end in (".npz", ".json")]
         assert any(beside), f"{stem} has no numbers beside it"
+
+
+def test_a_report_of_series_draws_the_reconstruction_in_the_units_of_the_data(series: Path):
+    report(series)
+    split = use.open_source(series, use.Source()).split
+    length = int(split.lengths[split.rows[0]])
+    with np.load(series / "figures" / "series.npz") as file:
+        assert file["x"].shape == file["x_hat"].shape == (length, 4, 6)
+        known = split.observed[split.rows[0], :length]
+        raw = split.x[split.rows[0], :length]
+        np.testing.assert_allclose(file["x"][known], raw[known], rtol=1e-4, atol=1e-4)

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
 
 from unbraid.evaluation import judge as judges
-from unbraid.evaluation.manipulate import cross
+from unbraid.evaluation.manipulate import cross, reconstruct, sample
 from unbraid.evaluation.metrics.verification import det_curve
 from unbraid.evaluation.protocols.embedding_map import tsne_points
 from unbraid.evaluation.protocols.speakers import pair_scores
@@ -18,10 +19,12 @@ from unbraid.figures.confusion import confusion_matrix
 from unbraid.figures.cross_grid import cross_gif, cross_grid, cross_spectrograms
 from unbraid.figures.curves import as_numbers
 from unbraid.figures.det import det_plot
+from unbraid.figures.fixed import fixed_grid
 from unbraid.figures.frames import save_picture
 from unbraid.figures.mi_curves import mi_curves
 from unbraid.figures.save import save_figure
 from unbraid.figures.scatter import scatter_by_label
+from unbraid.figures.series import series_plot
 from unbraid.figures.thirds import thirds_histogram
 from unbraid.figures.view_quality import view_quality_figure
 from unbraid.files import write_whole
@@ -32,6 +35,8 @@ from unbraid.training.callbacks import read_rows
 from unbraid.training.module import seed_draws
 
 CAPTIONS = {
+    "fixed": "One test sequence; below it one code is kept and the other drawn from the prior.",
+    "series": "A test series (dots) and what the model makes of it (line), channel by channel.",
     "cross": "Every s of the left column with every d of the top row.",
     "tsne": "t-SNE of s and of d, coloured by a static and by a dynamic factor.",
     "confusion": "What the judge sees (columns) when d is kept and s drawn, by true class (rows).",
@@ -41,13 +46,47 @@ CAPTIONS = {
     "det": "Speaker verification: false accepts against false rejects.",
 }
 NARROW = 6  # sequences on each side of the cross grid
+Side = Literal["static", "dynamic"]
+DRAWS = 4  # rows below the true sequence where one code is kept
 
 
 def draw_analyses(job: Job, folder: Path) -> None:
     """Draw every analysis this run allows into `folder`."""
-    draw: list[Callable[[Job, Path], None]] = [_cross, _tsne, _mi, _confusion, _det, _views]
+    draw: list[Callable[[Job, Path], None]] = [
+        _fixed, _series, _cross, _tsne, _mi, _confusion, _det, _views,
+    ]  # fmt: skip
     for one in draw:
         one(job, folder)
+
+
+def _fixed(job: Job, folder: Path) -> None:
+    """Draw one sequence with one code kept and the other drawn several times."""
+    if job.method.spec.kind != "video":
+        return
+    batch = job.test.take([0], job.device)
+    seed_draws(job.run.plan.seed, "use")
+    with torch.inference_mode():
+        z = job.method.encode(batch)
+    keep = Codes(z.s.expand(DRAWS, -1), z.d.expand(DRAWS, -1, -1))
+    sides: tuple[tuple[Side, Side], ...] = (("static", "dynamic"), ("dynamic", "static"))
+    for kept, factor in sides:
+        x = sample(job.method, DRAWS, batch.x.shape[1], keep=keep, factor=factor)
+        picture = fixed_grid(batch.x[0].cpu().numpy(), x.cpu().numpy(), kept=kept)
+        save_picture(folder / f"fixed-{kept}.png", picture)
+
+
+def _series(job: Job, folder: Path) -> None:
+    """Draw a series and its reconstruction, in the units of the data, cut to its length."""
+    spec = job.method.spec
+    if spec.kind != "series":
+        return
+    batch = job.test.take([0], job.device)
+    length = int(batch.mask.sum())
+    x_hat = reconstruct(job.method, batch)
+    true, decoded = (spec.to_data(x[0, :length].cpu()).numpy() for x in (batch.x, x_hat))
+    known = None if batch.observed is None else batch.observed[0, :length].cpu().numpy()
+    figure = series_plot(true, decoded, observed=known, channels=spec.channels)
+    save_figure(figure, folder / "series.png", {"x": true, "x_hat": decoded})
 
 
 def _cross(job: Job, folder: Path) -> None:
