@@ -229,7 +229,7 @@ def _fit_net(parts: list[Examples], classes: int, seed: int) -> Array:
         net = _Net(train[0].shape[1], train[1].shape[2], classes or 1)
         optimiser = torch.optim.Adam(net.parameters(), lr=RATE)
         for _ in range(EPOCHS):
-            for rows in torch.randperm(len(y)).split(BATCH):
+            for rows in torch.randperm(len(y)).split(max(BATCH, len(y) // BATCH)):  # many: larger
                 out = net.train()(*(part[rows] for part in train))
                 loss = cross_entropy(out, y[rows]) if classes else l1_loss(out[:, 0], y[rows])
                 optimiser.zero_grad()
