@@ -35,7 +35,9 @@ def diagnose(
     run = open_run(path)
     method, part = run.model(device), run.corpus().split(split)
     numbers = measure(method, part)
-    rows = probe(embed(method, part), part, seeds=seeds) if part.labels else []
+    rows = []
+    if part.labels:
+        rows = probe(embed(method, part), part, classifiers=("svc", "knn"), seeds=seeds)
     judged = score(path, judge, Scoring(repeats=1, limit=500), device=device) if judge else None
     found: Found = {
         "data": run.plan.data,

@@ -44,7 +44,8 @@ class Suite:
 
 
 SUITES = {
-    "quick": Suite(("svc",), 3, 1, 500, 1),
+    # Neighbours beside the papers' SVC: they find leaks in d that an SVC with defaults misses.
+    "quick": Suite(("svc", "knn"), 3, 1, 500, 1),
     "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
 }
 
