@@ -1,5 +1,6 @@
 """Files are either whole or not there: written aside, then renamed."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,29 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole text file."""
+    write_whole(path, lambda aside: aside.write_text(text, encoding="utf-8"))
+
+
+def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:
+    """Return a JSON file of ours, or say that it is damaged or somebody else's.
+
+    Args:
+        path: the file, which is there.
+        form: what its `format` must say.
+        what: what it holds, for the message, e.g. "model".
+    """
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    found = about.get("format") if isinstance(about, dict) else None
+    if found != form:
+        raise ValueError(f"{path} is not a {what} of ours: its format is {found!r}, not {form!r}.")
+    return about
 
 
 def _umask() -> int:

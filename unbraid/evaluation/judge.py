@@ -29,7 +29,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 import unbraid
 from unbraid.data.corpus import Corpus, Split
-from unbraid.files import write_whole
+from unbraid.files import read_ours, write_text, write_whole
 from unbraid.latents.heads import run_recurrent
 from unbraid.methods.store import spec_from_table
 from unbraid.nets import NetConfig, encoder_for
@@ -243,7 +243,7 @@ def save_judge(judge: Judge, folder: Path, about: dict[str, Any]) -> None:
     text = json.dumps({**own, "spec": dataclasses.asdict(judge.spec), **about}, indent=1)
     weights = {k: v.detach().cpu().contiguous().clone() for k, v in judge.state_dict().items()}
     write_whole(folder / "judge.safetensors", lambda path: save_file(weights, path))
-    write_whole(folder / "judge.json", lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(folder / "judge.json", text)
 
 
 def load_judge(folder: Path, device: str = "cpu") -> Judge:
@@ -269,13 +269,7 @@ def read_judge(folder: Path) -> dict[str, Any]:
     path = folder / "judge.json"
     if not path.is_file():
         raise ValueError(f"{folder} holds no judge.json. Make a judge with `unbraid judge fit`.")
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
-    found = about.get("format") if isinstance(about, dict) else None
-    if found != FORMAT:
-        raise ValueError(f"{path} is not a judge of ours: its format is {found!r}, not {FORMAT!r}.")
+    about = read_ours(path, FORMAT, "judge")
     if not {"fingerprint", "accuracy"} <= about.keys():
         raise ValueError(f"{path} is damaged: it has no fingerprint or no accuracy.")
     return about

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.files import write_whole
+from unbraid.files import write_text, write_whole
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -53,7 +53,7 @@ def save_numbers(path: Path, numbers: Mapping[str, Any]) -> Path:
         return target
     text = json.dumps(_plain(numbers), indent=1, allow_nan=False)
     target = path.with_suffix(".json")
-    write_whole(target, lambda aside: aside.write_text(text + "\n", encoding="utf-8"))
+    write_text(target, text + "\n")
     return target
 
 

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 import unbraid
-from unbraid.files import write_whole
+from unbraid.files import read_ours, write_text, write_whole
 from unbraid.methods import METHODS, Method, find_method
 from unbraid.records import Factor, Spec
 from unbraid.settings import as_table, build
@@ -40,7 +40,7 @@ def save_model(method: Method, folder: Path, training: dict[str, Any] | None = N
         key: value.detach().cpu().contiguous().clone() for key, value in method.state_dict().items()
     }
     write_whole(folder / "model.safetensors", lambda path: save_file(weights, path))
-    write_whole(folder / "model.json", lambda path: path.write_text(json.dumps(about, indent=1)))
+    write_text(folder / "model.json", json.dumps(about, indent=1))
 
 
 def load_model(folder: Path, device: str | torch.device = "cpu") -> Method:
@@ -76,14 +76,7 @@ def read_about(folder: Path) -> dict[str, Any]:
             f"{folder} holds no model: there is no model.json. Give the folder of a run, "
             "e.g. runs/toy-sprites/dbse/0."
         )
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
-    found = about.get("format") if isinstance(about, dict) else None
-    if found != FORMAT:
-        raise ValueError(f"{path} is not a model of ours: its format is {found!r}, not {FORMAT!r}.")
-    return about
+    return read_ours(path, FORMAT, "model")
 
 
 def spec_from_table(table: dict[str, Any]) -> Spec:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from unbraid.files import write_whole
+from unbraid.files import write_text
 from unbraid.report.parts import Facts, Page, Picture, Table
 
 HERE = Path(__file__).parent
@@ -21,7 +21,7 @@ def write_report(run_path: Path, page: Page) -> Path:
     """Write `report.html` into a run folder and return its path."""
     text = render(page)
     path = run_path / "report.html"
-    write_whole(path, lambda aside: aside.write_text(text, encoding="utf-8"))
+    write_text(path, text)
     return path
 
 

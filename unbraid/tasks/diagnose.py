@@ -13,7 +13,7 @@ from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
 from unbraid.evaluation.protocols.verdict import LEAKS, verdict
-from unbraid.files import write_whole
+from unbraid.files import write_text
 from unbraid.tasks.judging import Scoring, score
 from unbraid.training.fit import open_run
 
@@ -53,7 +53,7 @@ def diagnose(
         "unbraid": unbraid.__version__,
     }
     text = json.dumps(found, indent=1)
-    write_whole(run.path / "diagnosis.json", lambda aside: aside.write_text(text, encoding="utf-8"))
+    write_text(run.path / "diagnosis.json", text)
     return found
 
 

@@ -20,7 +20,7 @@ from unbraid.evaluation.protocols.series_tasks import (
     raw_examples,
 )
 from unbraid.evaluation.protocols.speakers import verify_speakers
-from unbraid.files import write_whole
+from unbraid.files import write_text
 from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
 from unbraid.settings import closest
@@ -108,7 +108,7 @@ def evaluate(
     job = open_job(run, suite=suite, judge=judge, device=device)
     metrics = _facts(job, suite) | _measure(job, say)
     text = json.dumps(metrics, indent=1)
-    write_whole(run.path / "metrics.json", lambda aside: aside.write_text(text, encoding="utf-8"))
+    write_text(run.path / "metrics.json", text)
     return metrics
 
 

@@ -23,7 +23,7 @@ from unbraid.evaluation.protocols.generation import (
     judge_generations,
     leakage_table,
 )
-from unbraid.files import write_whole
+from unbraid.files import write_text
 from unbraid.settings import at_least, build, closest
 from unbraid.training.fit import open_run
 
@@ -134,7 +134,7 @@ def score(
         "unbraid": unbraid.__version__,
     }
     text = json.dumps(metrics, indent=1)
-    write_whole(run.path / "judge.json", lambda aside: aside.write_text(text, encoding="utf-8"))
+    write_text(run.path / "judge.json", text)
     return metrics
 
 

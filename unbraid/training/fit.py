@@ -17,7 +17,7 @@ from rich.console import Console
 from unbraid.data import DATASETS, load_data
 from unbraid.data.arrays import is_file, open_file
 from unbraid.data.corpus import Corpus
-from unbraid.files import write_whole
+from unbraid.files import write_text
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows
@@ -116,7 +116,7 @@ def run_plan(
     corpus = corpus or open_corpus(plan)
     trainer = _Session(plan, corpus, run, console, device)
     text = plan.as_toml()
-    write_whole(run.path / "config.toml", lambda aside: aside.write_text(text, encoding="utf-8"))
+    write_text(run.path / "config.toml", text)
     trainer.go(None)
     return run
 
@@ -142,7 +142,7 @@ def resume(
     for name in ("log.csv", "validation.csv"):
         cut_rows(run.path / name, step)
     text = plan.as_toml()
-    write_whole(run.path / "config.toml", lambda aside: aside.write_text(text, encoding="utf-8"))
+    write_text(run.path / "config.toml", text)
     session.go(checkpoint)
     return run
 
