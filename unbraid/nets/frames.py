@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unbraid.nets.steps import per_step
+from unbraid.nets.winograd import Down, Up
 from unbraid.records import Batch, Codes, Features, Prediction
 
 SLOPE = 0.2
@@ -38,7 +39,7 @@ class FrameEncoder(nn.Module):
         for fan_in, fan_out in zip((frame[0], *channels), channels, strict=False):
             # No bias: the BatchNorm behind it would take it out again.
             layers += [
-                nn.Conv2d(fan_in, fan_out, 4, 2, 1, bias=False),
+                Down(fan_in, fan_out),
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
@@ -71,7 +72,7 @@ class FrameDecoder(nn.Module):
         layers: list[nn.Module] = [nn.BatchNorm2d(upward[0]), nn.LeakyReLU(SLOPE, inplace=True)]
         for fan_in, fan_out in pairwise(upward):
             layers += [
-                nn.ConvTranspose2d(fan_in, fan_out, 4, 2, 1, bias=False),
+                Up(fan_in, fan_out),
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
