@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One thread per test process: two cores, two processes.
 TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test check slow format clean
+.PHONY: demo test check slow format clean bench bench-flops
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,17 @@ test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
 
 slow: $(VENV)/.installed  ## tests that train for minutes
 	$(TEST_ENV) $(BIN)/pytest -q -m slow
+
+# make bench [METHODS="dbse spyl"] [PRESETS=sprites/fast] [PARTS=speed] [QUICK=1] [BASELINE=DIR]
+bench: $(VENV)/.installed  ## speed, memory, FLOPs, growth; see benchmarks/README.md
+	@$(BIN)/python -m benchmarks.run $(if $(METHODS),--methods $(METHODS)) \
+	  $(if $(PRESETS),--presets $(PRESETS)) $(if $(PARTS),--parts $(PARTS)) \
+	  $(if $(QUICK),--quick) $(if $(BASELINE),--baseline "$(BASELINE)")
+
+bench-flops:  ## FLOPs per training step as JSON lines, and nothing else on standard output
+	@$(MAKE) --silent $(VENV)/.installed >&2
+	@$(BIN)/python -m benchmarks.flops $(if $(METHODS),--methods $(METHODS)) \
+	  $(if $(PRESETS),--presets $(PRESETS))
 
 check: $(VENV)/.installed  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

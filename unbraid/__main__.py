@@ -2,4 +2,5 @@
 
 from unbraid.cli import main
 
-main()
+if __name__ == "__main__":  # not when processes that train together import it
+    main()

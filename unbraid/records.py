@@ -60,6 +60,8 @@ class Spec:
     """Names of the columns of a series."""
     features: str = ""
     """How audio features were made: "log-mel" ones can be turned back into sound."""
+    stand_in: str = ""
+    """Name of the benchmark that these data stand in for; results are labelled so."""
 
     def __post_init__(self) -> None:
         axes = {"video": 3, "audio": 1, "series": 2}

@@ -64,12 +64,12 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
         (["fit", "toy-sprites", "--set", "lr"], "--set wants section.name=value"),
         (["fit", "toy-sprites", "--set", "training.lr=fast"], "lr must be a number, got 'fast'"),
         (["fit", "toy-sprites", "--set", "data.trian=9"], "Did you mean 'train'?"),
-        (["fit", "missing.npz"], "there is no file missing.npz"),
+        (["fit", "missing.npz"], "there is no file or folder missing.npz"),
         (["fit", "--resume", "nowhere"], "nowhere is not a run folder"),
         (["swap", "nowhere"], "nowhere is not a run folder"),
         (["methods", "dbsee"], "Did you mean 'dbse'?"),
         (["data", "prepare", "sprtes"], "Did you mean 'sprites'?"),
-        (["data", "prepare", "sprites"], "Give --root DIR"),
+        (["data", "prepare", "sprites", "--download"], "Give --root DIR"),
     ],
 )  # fmt: skip
 def test_a_mistake_ends_in_a_sentence_and_code_2(run_program, words, sentence):

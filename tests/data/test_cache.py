@@ -43,11 +43,11 @@ def _slow_build(marks: Path, start) -> None:
         start.wait(timeout=60)  # both are building now
         _fill(new)
 
-    assert open_or_build("twice", KEY, build)["x"][3, 2] == 11
+    assert open_or_build("twice", KEY, build).arrays["x"][3, 2] == 11
 
 
 def test_arrays_come_back_memory_mapped_and_read_only():
-    arrays = open_or_build("set", KEY, _fill)
+    arrays = open_or_build("set", KEY, _fill).arrays
     assert isinstance(arrays["x"], np.memmap)
     assert not arrays["x"].flags.writeable
     assert arrays["x"].tolist() == np.arange(12).reshape(4, 3).tolist()
@@ -56,7 +56,7 @@ def test_arrays_come_back_memory_mapped_and_read_only():
 
 def test_a_second_build_reuses_the_first():
     open_or_build("set", KEY, _fill)
-    assert open_or_build("set", KEY, _never)["x"].shape == (4, 3)
+    assert open_or_build("set", KEY, _never).arrays["x"].shape == (4, 3)
 
 
 def test_other_options_are_another_cache(root):
@@ -68,7 +68,7 @@ def test_other_options_are_another_cache(root):
 def test_cache_json_says_what_made_it(root):
     open_or_build("set", KEY, _fill)
     about = json.loads((cache_folder("set", KEY) / "cache.json").read_text())
-    assert (about["format"], about["name"], about["key"]) == (1, "set", KEY)
+    assert (about["format"], about["name"], about["key"]) == (2, "set", KEY)
     assert about["arrays"]["x"]["shape"] == [4, 3]
 
 
@@ -107,7 +107,7 @@ def test_two_processes_at_once_end_with_one_good_cache(root, tmp_path):
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert len(list(marks.iterdir())) == 2  # both did build
     assert [path.name for path in root.iterdir()] == [cache_folder("twice", KEY).name]
-    assert open_or_build("twice", KEY, _never)["x"][0, 1] == 1
+    assert open_or_build("twice", KEY, _never).arrays["x"][0, 1] == 1
 
 
 def _truncate(folder: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_damaged_cache_is_named_and_made_again(root, caplog, damage):
     with pytest.raises(ValueError, match=r"is damaged .* Delete that folder and prepare"):
         open_cache("set", KEY)
     with caplog.at_level(logging.WARNING):
-        assert open_or_build("set", KEY, _fill)["x"][3, 2] == 11
+        assert open_or_build("set", KEY, _fill).arrays["x"][3, 2] == 11
     assert "is damaged" in caplog.text
     assert len(list(root.iterdir())) == 1
 

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from unbraid.data import load_data, sprites
-from unbraid.data.cache import cache_folder
 from unbraid.data.sprites import Config
 
 CHECKS = {  # LAYOUT.md of the sheets: (character as digits, action) -> SHA-256 of (8, 64, 64, 3)
@@ -37,7 +36,7 @@ def prepared(real_data, tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("UNBRAID_CACHE", str(root))
         shares: list[float] = []
-        sprites.prepare(real_data / "sprites", progress=shares.append)
+        sprites.load(Config(root=str(real_data / "sprites")), progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     yield root
@@ -126,20 +125,19 @@ def test_the_split_is_the_published_permutation():
 
 
 def test_actions_and_garments_are_named():
-    spec = sprites.make_spec(9000)
-    assert spec.dynamic[0].values[5] == "spellcard right"
-    assert [(f.name, f.classes, len(set(f.values))) for f in spec.static] == [
-        (name, 6, 6) for name in ("body", "bottomwear", "topwear", "hair")
+    assert sprites.ACTION_NAMES[5] == "spellcard right"
+    assert [(name, len(set(values))) for name, values in sprites.VALUES.items()] == [
+        (name, 6) for name in ("body", "bottomwear", "topwear", "hair")
     ]
 
 
-def test_without_sheets_and_cache_the_message_says_where_it_looked(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"UNBRAID_DATA is not set.*prepare sprites --root DIR"):
+def test_without_sheets_and_cache_the_message_says_what_to_do(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"there is neither.*prepare sprites --root DIR.*--down"):
         sprites.load(Config())
-    with pytest.raises(ValueError, match=f"no folder {tmp_path / 'gone'}.*--download"):
+    with pytest.raises(ValueError, match=r"root must be a folder, got .*gone"):
         sprites.load(Config(root=str(tmp_path / "gone")))
     monkeypatch.setenv("UNBRAID_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match=f"no folder {tmp_path / 'sprites'}, no cache"):
+    with pytest.raises(ValueError, match="there is neither"):
         sprites.load(Config())
 
 
@@ -175,8 +173,7 @@ def test_other_pictures_are_refused_and_leave_no_cache(tmp_path, monkeypatch):
     blank = Image.new("RGBA", (64, 64 * 63), (0, 0, 0, 255))
     monkeypatch.setattr(sprites, "_compose", lambda layers: iter([blank] * 2))
     with pytest.raises(ValueError, match="are not the Sprites benchmark"):
-        sprites.prepare(_sheets(tmp_path / "sheets"))
-    assert not cache_folder("sprites", sprites.KEY).exists()
+        sprites.load(Config(root=str(_sheets(tmp_path / "sheets"))))
     assert list((tmp_path / "cache").iterdir()) == []
 
 

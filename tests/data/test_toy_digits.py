@@ -3,7 +3,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from unbraid.data import Corpus, Split, load_data
-from unbraid.data.toy_digits import DIGIT, FASTEST, ROOM, Config, _paint, _paths
+from unbraid.data.toy_digits import Config
 
 SPLITS = ("train", "validation", "test")
 
@@ -64,33 +64,6 @@ def test_the_quadrant_is_that_of_the_bright_pixels(corpus: Corpus) -> None:
     clear = (abs(x - 31.5) > 4) & (abs(y - 31.5) > 4)  # a digit is not centred in its square
     assert clear.mean() > 0.3
     assert np.array_equal(quadrant[clear], (2 * (y > 32) + (x > 32))[clear])
-
-
-def test_digits_stay_inside_and_turn_at_random_only_at_walls() -> None:
-    path = _paths(400, np.random.default_rng(0))
-    velocity = np.diff(path, axis=1)
-    wall = ((path == 0) | (path == ROOM)).any(axis=2)[:, 1:-1]
-    turned = (velocity[:, 1:] != velocity[:, :-1]).any(axis=2)
-    # the step onto a wall may be cut short: it starts one step before the wall is reached
-    near = (
-        wall | np.pad(wall, ((0, 0), (0, 1)))[:, 1:] | ((path == 0) | (path == ROOM)).any(2)[:, 2:]
-    )
-    assert path.min() >= 0
-    assert path.max() <= ROOM
-    assert abs(velocity).max() <= FASTEST
-    assert turned[wall].mean() > 0.5
-    assert not turned[~near].any()
-
-
-def test_overlapping_digits_are_combined_by_maximum() -> None:
-    x = np.full((2, 15, 64, 64), 90, dtype=np.uint8)
-    digits = np.zeros((2, DIGIT, DIGIT), dtype=np.uint8)
-    digits[1, 3, 4] = 200
-    path = np.full((2, 15, 2), (10, 20))
-    _paint(x, digits, path)
-    assert (x[0] == 90).all()
-    assert (x[1, :, 23, 14] == 200).all()
-    assert (x[1] == 90).sum() == 15 * (64 * 64 - 1)
 
 
 def test_the_first_digit_of_new_images_can_be_recognised(corpus: Corpus) -> None:

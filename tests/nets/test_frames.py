@@ -73,3 +73,11 @@ def test_s_stands_beside_d_at_every_step():
     assert z.shape == (2, 4, 8)
     for t in range(4):
         assert torch.equal(z[:, t], torch.cat([codes.s, codes.d[:, t]], -1))
+
+
+def test_decoding_with_the_static_part_once_equals_decoding_the_joined_codes():
+    decoder = FrameDecoder((3, 32, 32), (4, 6, 8), 5).eval()
+    codes = Codes(torch.randn(2, 3), torch.randn(2, 3, 2))
+    root = decoder.root(join(codes)).flatten(0, 1)
+    wanted = decoder._decode(root).unflatten(0, (2, 3))
+    torch.testing.assert_close(decoder(codes).mean, wanted)

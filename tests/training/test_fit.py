@@ -85,7 +85,7 @@ def assert_same_run(a: Run, b: Run) -> None:
         assert torch.equal(weights[name], others[name]), name
     for name in ("log.csv", "validation.csv"):
         assert rows(a, name) == rows(b, name)
-    first, second = (run.about["training"] | {"minutes": 0} for run in (a, b))
+    first, second = (run.about["training"] | {"minutes": 0, "waiting": 0} for run in (a, b))
     assert first == second
     states = [read_checkpoint(run.path / CHECKPOINT)["optimizer_states"][0] for run in (a, b)]
     for key, state in states[0]["state"].items():

@@ -106,9 +106,21 @@ def test_a_preset_is_blamed_for_its_own_mistakes(data: str, tmp_path: Path):
     )
 
 
-def test_a_file_of_arrays_takes_no_data_settings(data: str):
+def test_a_file_of_arrays_has_the_settings_of_its_reader(data: str):
+    plan = make_plan(data, "dbse", settings={"data": {"split": {"seed": 5}}})
+    assert plan.data_options["split"]["seed"] == 5
+    with pytest.raises(KeyError, match=r"Config has no setting 'windw'. Did you mean 'window'"):
+        make_plan(data, "dbse", settings={"data": {"windw": 5}})
+
+
+def test_arrays_in_memory_take_no_data_settings():
     with pytest.raises(KeyError, match="has no settings of its own, got train"):
-        make_plan(data, "dbse", settings={"data": {"train": 5}})
+        make_plan("arrays", "dbse", settings={"data": {"train": 5}}, kind="series")
+
+
+def test_a_stand_in_takes_the_presets_of_what_it_stands_in_for():
+    assert make_plan("librispeech", "cdsvae").preset == "timit"
+    assert make_plan("omniglot", "spyl").preset == "letters"
 
 
 def test_a_misspelt_section_is_told_the_right_one(data: str):
@@ -118,5 +130,5 @@ def test_a_misspelt_section_is_told_the_right_one(data: str):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"there is no file .*none\.npz"):
+    with pytest.raises(ValueError, match=r"there is no file or folder .*none\.npz"):
         make_plan(str(tmp_path / "none.npz"), "dbse")

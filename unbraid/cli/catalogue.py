@@ -1,21 +1,16 @@
-"""`unbraid methods` and `unbraid data`: what there is."""
+"""`unbraid methods`: what there is."""
 
 import json as jsonlib
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
-data_app = typer.Typer(help="Data sets: list, prepare.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the command to the program."""
     app.command()(methods)
-    data_app.command("list")(data_list)
-    data_app.command("prepare")(data_prepare)
-    app.add_typer(data_app, name="data")
 
 
 def _table(columns: list[str], rows: list[list[str]]) -> None:
@@ -64,34 +59,3 @@ def _flatten(table: dict[str, Any], prefix: str) -> list[list[str]]:
         inner = isinstance(value, dict)
         rows += _flatten(value, f"{prefix}.{key}") if inner else [[f"{prefix}.{key}", str(value)]]
     return rows
-
-
-def data_list(json: Json = False) -> None:
-    """Show the data sets there are."""
-    from dataclasses import asdict
-
-    from unbraid.data import DATASETS
-
-    if json:
-        facts = [{"name": name, **asdict(entry)} for name, entry in DATASETS.items()]
-        typer.echo(jsonlib.dumps(facts, indent=1))
-        return
-    rows = [
-        [name, entry.kind, "embedded" if entry.embedded else "to prepare", entry.about]
-        for name, entry in DATASETS.items()
-    ]
-    _table(["data set", "kind", "", "what"], rows)
-
-
-def data_prepare(
-    name: Annotated[str, typer.Argument(help="A data set of `unbraid data list`.")],
-    root: Annotated[Path | None, typer.Option(help="Folder with the publisher's files.")] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch the files to --root.")
-    ] = False,
-) -> None:
-    """Build the memory-mapped cache of a data set from its files."""
-    from unbraid.tasks.prepare import prepare
-
-    for line in prepare(name, root, download=download):
-        typer.echo(line)

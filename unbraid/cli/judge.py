@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(
-    data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`) or .npz file.")],
+    data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")],
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", help="One setting, e.g. data.train=500 or judge.max_steps=2000."),

@@ -1,8 +1,15 @@
 """`unbraid fit`."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from lightning import Callback
+    from rich.console import Console
+
+    from unbraid.training.fit import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -11,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(
-    data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`) or .npz file.")] = "",
+    data: Annotated[
+        str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")
+    ] = "",
     method: Annotated[str, typer.Option("--method", "-m", help="See `unbraid methods`.")] = "dbse",
     preset: Annotated[
         str | None,
@@ -28,6 +37,12 @@ def fit(
     out: Annotated[str, typer.Option(help="Folder of run folders.")] = "runs",
     resume: Annotated[str, typer.Option(help="Go on with this run folder.")] = "",
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    devices: Annotated[
+        int, typer.Option(help="Processes (cpu) or GPUs of this machine that share every batch.")
+    ] = 1,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Write where the time of a step goes (profile.md).")
+    ] = False,
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from rich.console import Console
@@ -35,8 +50,9 @@ def fit(
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
     from unbraid.training.plan import make_plan
+    from unbraid.training.processes import place
 
-    console = Console()
+    console = Console(quiet=place().rank > 0)
     settings = parse_sets(sets or [])
     if max_minutes is not None:
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
@@ -44,7 +60,10 @@ def fit(
     if resume:
         if data or preset is not None:
             raise ValueError("--resume takes data and preset from the run: leave them out.")
-        run = training.resume(resume, settings=settings, console=console, device=where)
+        run = training.resume(
+            resume, settings=settings, console=console, device=where, devices=devices,
+            callbacks=_profiling(Path(resume), profile),
+        )  # fmt: skip
     elif not data:
         raise ValueError("which data? Try `unbraid fit toy-sprites`, or --resume RUN.")
     else:
@@ -54,7 +73,12 @@ def fit(
         console.print(
             f"{method} on {data}, {note}, seed {seed} -> {folder}", highlight=False, soft_wrap=True
         )
-        run = training.run_plan(plan, folder, console=console, device=where)
+        watched = _profiling(folder, profile)
+        run = training.run_plan(
+            plan, folder, console=console, device=where, devices=devices, callbacks=watched
+        )
+    if profile:
+        _tell_profile(run, console)
     end = run.about["training"]
     console.print(
         f"{end['reason']} after {end['steps']} steps, {end['epochs']} epochs, "
@@ -65,3 +89,17 @@ def fit(
     if end["reason"] == "interrupted":
         console.print(f"Go on with: unbraid fit --resume {run.path}", highlight=False)
         raise typer.Exit(130)
+
+
+def _profiling(folder: Path, wanted: bool) -> "list[Callback]":
+    """Return what times the stages of a step, if wanted."""
+    from unbraid.training.profile import Profile
+
+    return [Profile(folder)] if wanted else []
+
+
+def _tell_profile(run: "Run", console: "Console") -> None:
+    """Show where the time of a step goes."""
+    page = run.path / "profile.md"
+    text = page.read_text(encoding="utf-8") if page.is_file() else "Too few steps for a profile."
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

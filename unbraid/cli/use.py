@@ -9,7 +9,7 @@ Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/db
 SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
 Index = Annotated[str, typer.Option(help="Positions in the split, e.g. 3,17,4 [spread out].")]
 Count = Annotated[int, typer.Option(help="How many, if --index is not given.")]
-File = Annotated[str, typer.Option("--input", help="An .npz with your own sequences `x`.")]
+File = Annotated[str, typer.Option("--input", help="Your own file or folder of sequences.")]
 Out = Annotated[Path | None, typer.Option(help="Where to write [RUN/use].")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 
@@ -34,16 +34,22 @@ def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
 
 
 def _say(path: Path) -> None:
-    typer.echo(f"wrote {path}" + (" and pictures beside it" if path.stem != "codes" else ""))
+    typer.echo(f"wrote {path} and pictures beside it")
 
 
 def encode(
-    run: Run, split: SplitName = "test", file: File = "", out: Out = None, device: Device = "auto"
-) -> None:
+    run: Run, split: SplitName = "test", file: File = "", out: Out = None, device: Device = "auto",
+    devices: Annotated[
+        int, typer.Option(help="Processes (cpu) or GPUs of this machine that share the work.")
+    ] = 1,
+) -> None:  # fmt: skip
     """Write the codes s and d of every sequence to an .npz."""
     from unbraid.tasks import use
+    from unbraid.training.processes import place
 
-    _say(use.encode(run, _source(split, "", 1, file, device), out))
+    path = use.encode(run, _source(split, "", 1, file, device), out, devices=devices)
+    if place().rank == 0:
+        typer.echo(f"wrote {path}")
 
 
 def reconstruct(

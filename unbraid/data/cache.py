@@ -1,8 +1,8 @@
 """Prepared data on disk: folders of memory-mapped arrays, whole or not there at all.
 
 A cache is a folder `<root>/<name>-<key>/` with one `.npy` file per array and `cache.json`, which
-says what made it. It is written aside and renamed when complete, so that an interrupted
-preparation leaves nothing and two at once end with one good cache.
+says what made it and what the arrays hash to. It is written aside and renamed when complete, so
+that an interrupted preparation leaves nothing and two at once end with one good cache.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from unbraid.data.corpus import Array
 
-FORMAT = 1
+FORMAT = 2
 LEFTOVER_SECONDS = 24 * 3600.0
 Arrays = dict[str, Array]
 _log = logging.getLogger(__name__)
@@ -31,6 +32,26 @@ class NewArray(Protocol):
     """Makes an array on disk, to be filled in place; it may be larger than memory."""
 
     def __call__(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A cache that is there.
+
+    Attributes:
+        folder: where it is.
+        arrays: read-only and memory-mapped.
+        about: what the caller said of it when it was made (options, source).
+        found: what `build` returned: anything worth telling, e.g. which files were skipped.
+    """
+
+    folder: Path
+    arrays: Arrays
+    about: Mapping[str, Any]
+    found: Mapping[str, Any]
+
+
+Build = Callable[[NewArray], Mapping[str, Any] | None]
 
 
 def cache_root() -> Path:
@@ -60,8 +81,39 @@ def cache_folder(name: str, key: str) -> Path:
     return cache_root() / f"{name}-{key[:12]}"
 
 
-def open_cache(name: str, key: str) -> Arrays | None:
-    """Return the arrays of a cache, read-only and memory-mapped; None if it was never made.
+def listing_key(root: Path, files: Iterable[Path], *, times: bool = False) -> str:
+    """Return the SHA-256 of the names and sizes of files below `root`, without reading them.
+
+    Args:
+        root: names are relative to it, so that a moved folder is the same source.
+        files: in any order.
+        times: count the time of the last change, too: files that people edit.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        facts = path.stat()
+        size = 0 if path.is_dir() else facts.st_size  # a folder's own size says nothing
+        changed = facts.st_mtime_ns if times else 0
+        digest.update(f"{path.relative_to(root).as_posix()}\0{size}\0{changed}\n".encode())
+    return digest.hexdigest()
+
+
+def find_prepared(name: str, about: Mapping[str, Any]) -> Prepared | None:
+    """Return the newest cache of a data set about which `about` was said, whatever its source."""
+    found = []
+    for path in cache_root().glob(f"{name}-*/cache.json"):
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            said = kept["about"]
+            if kept["name"] == name and all(said.get(key) == about[key] for key in about):
+                found.append((path.stat().st_mtime, kept["key"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # damaged, or not ours: `open_cache` would say so
+    return open_cache(name, max(found)[1]) if found else None
+
+
+def open_cache(name: str, key: str) -> Prepared | None:
+    """Return a cache; None if it was never made.
 
     Raises:
         ValueError: the folder is damaged or holds something else.
@@ -74,9 +126,10 @@ def open_cache(name: str, key: str) -> Arrays | None:
         made = {field: about.get(field) for field in ("format", "name", "key")}
         if made != {"format": FORMAT, "name": name, "key": key}:
             raise ValueError(f"cache.json names other contents: {made}")
-        return {
+        arrays = {
             array: _open_array(folder, array, facts) for array, facts in about["arrays"].items()
         }
+        return Prepared(folder, arrays, about["about"], about["found"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
         raise ValueError(
             f"the cache {folder} is damaged ({error}). Delete that folder and prepare the data "
@@ -84,30 +137,33 @@ def open_cache(name: str, key: str) -> Arrays | None:
         ) from None
 
 
-def open_or_build(name: str, key: str, build: Callable[[NewArray], None]) -> Arrays:
-    """Return the arrays of a cache, made first if there is none; a damaged one is made anew.
+def open_or_build(
+    name: str, key: str, build: Build, *, about: Mapping[str, Any] | None = None
+) -> Prepared:
+    """Return a cache, made first if there is none; a damaged one is made anew.
 
     Args:
         name: of the data set.
         key: from `content_key`; other sources or options are another cache.
         build: fills arrays, e.g. `new("x", (n, 8, 3, 64, 64), np.uint8)[:] = frames`. If it
-            raises, nothing stays behind.
+            raises, nothing stays behind. What it returns is kept as `Prepared.found`.
+        about: facts to find the cache by later, without its source: `find_prepared`.
     """
     try:
-        arrays = open_cache(name, key)
+        prepared = open_cache(name, key)
     except ValueError as error:
         _log.warning("%s It is being made again now.", error)
         _remove(cache_folder(name, key))
-        arrays = None
-    if arrays is None:
-        _build(name, key, build)
-        arrays = open_cache(name, key)
-    if arrays is None:
+        prepared = None
+    if prepared is None:
+        _build(name, key, build, about or {})
+        prepared = open_cache(name, key)
+    if prepared is None:
         raise ValueError(f"the cache {cache_folder(name, key)} was deleted while being opened.")
-    return arrays
+    return prepared
 
 
-def _build(name: str, key: str, build: Callable[[NewArray], None]) -> None:
+def _build(name: str, key: str, build: Build, about: Mapping[str, Any]) -> None:
     """Write the cache aside, then rename it into place unless somebody was faster."""
     final = cache_folder(name, key)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -115,9 +171,10 @@ def _build(name: str, key: str, build: Callable[[NewArray], None]) -> None:
     with tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{final.name}.") as aside:
         folder = Path(aside) / "cache"
         folder.mkdir()
-        facts = _write_arrays(folder, build)
-        about = {"format": FORMAT, "name": name, "key": key, "arrays": facts}
-        (folder / "cache.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        facts, found = _write_arrays(folder, build)
+        head = {"format": FORMAT, "name": name, "key": key, "arrays": facts}
+        text = json.dumps(head | {"about": dict(about), "found": found}, indent=2)
+        (folder / "cache.json").write_text(text + "\n", encoding="utf-8")
         for path in (*folder.iterdir(), folder):
             _sync(path)
         try:
@@ -129,8 +186,8 @@ def _build(name: str, key: str, build: Callable[[NewArray], None]) -> None:
         _sync(final.parent)
 
 
-def _write_arrays(folder: Path, build: Callable[[NewArray], None]) -> dict[str, Any]:
-    """Let `build` fill its arrays; return what `cache.json` says of them."""
+def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Let `build` fill its arrays; return what `cache.json` says of them, and what it found."""
     made: dict[str, np.memmap[Any, Any]] = {}
 
     def new(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -139,13 +196,16 @@ def _write_arrays(folder: Path, build: Callable[[NewArray], None]) -> dict[str, 
         )
         return made[name]
 
-    build(new)
+    found = dict(build(new) or {})
     facts = {}
     for name, array in made.items():
         array.flush()
-        size = (folder / f"{name}.npy").stat().st_size
-        facts[name] = {"shape": list(array.shape), "dtype": array.dtype.str, "bytes": size}
-    return facts
+        path = folder / f"{name}.npy"
+        facts[name] = {
+            "shape": list(array.shape), "dtype": array.dtype.str,
+            "bytes": path.stat().st_size, "sha256": file_hash(path),
+        }  # fmt: skip
+    return facts, found
 
 
 def _open_array(folder: Path, name: str, facts: dict[str, Any]) -> Array:

@@ -1,8 +1,9 @@
 """Arrays with labels, cut into training, validation and test: what a data set is once read."""
 
+import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,13 +15,28 @@ Rows = NDArray[np.int64]
 Array = NDArray[Any]
 
 
+@runtime_checkable
+class RowSource(Protocol):
+    """What is asked of the values of sequences: an array, or what makes the rows asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def ndim(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: Any, /) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """Some rows of arrays that may be larger than memory.
 
     Attributes:
         spec: what the sequences are.
-        x: (N, T, *F) raw values, uint8 or float32; may be memory-mapped and shared by splits.
+        x: (N, T, *F) raw values, uint8 or float32; may be memory-mapped and shared by splits, or
+            made when rows are asked for.
         rows: which rows of the arrays belong to this split.
         lengths: (N,) number of steps of each sequence; None if all have T.
         observed: (N, T, *F) True where an element is known; None if all are.
@@ -30,7 +46,7 @@ class Split:
     """
 
     spec: Spec
-    x: Array
+    x: RowSource
     rows: Rows
     lengths: Array | None = None
     observed: Array | None = None
@@ -82,12 +98,21 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """A data set: training for learning, validation for choosing, test to be read once."""
+    """A data set: training for learning, validation for choosing, test to be read once.
+
+    Attributes:
+        spec: what the sequences are.
+        train: for learning.
+        validation: for choosing.
+        test: to be read once.
+        skipped: what could not be used, by name (a file, a record), and why.
+    """
 
     spec: Spec
     train: Split
     validation: Split
     test: Split
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, name: str) -> Split:
         """Return a split by name."""
@@ -101,9 +126,22 @@ def _positions(index: Any) -> Any:
     return index if isinstance(index, slice) else np.asarray(index)
 
 
-def _tensor(array: Array, rows: Rows, device: torch.device | str) -> torch.Tensor:
+def _tensor(array: RowSource, rows: Rows, device: torch.device | str) -> torch.Tensor:
     """Copy rows out of a (memory-mapped) array in one indexing call."""
-    return torch.from_numpy(np.ascontiguousarray(array[rows])).to(device)
+    copied = torch.from_numpy(np.ascontiguousarray(array[rows])).to(device)
+    release(array)
+    return copied
+
+
+def release(array: RowSource) -> None:
+    """Let go of the pages of a memory-mapped array that were read.
+
+    They stay in the system's cache of files, but no longer count as memory of this process, which
+    would otherwise grow up to the size of the data set.
+    """
+    mapped = getattr(array, "_mmap", None)
+    if isinstance(mapped, mmap.mmap) and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def cut_validation(rows: Rows, groups: Array, *, share: float, seed: int) -> tuple[Rows, Rows]:

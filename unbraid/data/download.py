@@ -20,9 +20,12 @@ class Source:
     Attributes:
         name: of the data set.
         base: address that the paths of `files` are appended to.
-        files: path below `base` and below the target folder -> SHA-256.
+        files: path below `base` and below the target folder -> SHA-256. A path `a -> b` is fetched
+            from a and stored as b. An empty hash: the publisher packs the file anew from time to
+            time; its contents are checked when it is prepared.
         licence: its licence.
         citation: what its authors ask to be cited.
+        apply: for sets that nobody may pass on: where to ask for them. They have no files.
     """
 
     name: str
@@ -30,13 +33,13 @@ class Source:
     files: Mapping[str, str]
     licence: str
     citation: str
+    apply: str = ""
 
     @property
     def terms(self) -> str:
-        """Licence and citation, as lines to be printed."""
-        return (
-            f"{self.name} from {self.base}\nLicence: {self.licence}\nPlease cite: {self.citation}"
-        )
+        """Source, licence and citation, as lines to be printed."""
+        where = self.apply or f"From {self.base}"
+        return f"{self.name}\n{where}\nLicence: {self.licence}\nPlease cite: {self.citation}"
 
 
 def download(
@@ -46,9 +49,15 @@ def download(
 
     Returns:
         The source, so that the caller can print its `terms`.
+
+    Raises:
+        ValueError: the set is not to be downloaded freely; the message says where to apply.
     """
+    if source.apply:
+        raise ValueError(f"{source.name} cannot be downloaded freely. {source.apply}")
     for done, (name, sha256) in enumerate(source.files.items(), start=1):
-        fetch(f"{source.base.rstrip('/')}/{name}", target / name, sha256)
+        path, _, stored = name.partition(" -> ")
+        fetch(f"{source.base.rstrip('/')}/{path}", target / (stored or path), sha256)
         if progress is not None:
             progress(done / len(source.files))
     return source
@@ -57,22 +66,26 @@ def download(
 def fetch(url: str, path: Path, sha256: str, *, timeout: float = 30.0) -> Path:
     """Fetch one file to `path`; an interrupted download goes on where it stopped.
 
+    An empty `sha256` takes the file as it comes; one that is there already is kept.
+
     Raises:
         ValueError: what came has another SHA-256; it is deleted.
         OSError: the network failed; what came so far is kept for the next try.
     """
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"url must begin with https:// or http://, got {url!r}.")
-    if path.is_file() and file_hash(path) == sha256:
+    if path.is_file() and (not sha256 or file_hash(path) == sha256):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     resumed = part.exists()
     found = _receive(url, part, timeout)
-    if found != sha256 and resumed:  # the first piece was of another file: once more, from zero
+    if (
+        sha256 and found != sha256 and resumed
+    ):  # the first piece was of another file: once more, from zero
         part.unlink()
         found = _receive(url, part, timeout)
-    if found != sha256:
+    if sha256 and found != sha256:
         part.unlink()
         raise ValueError(
             f"{url} should have SHA-256 {sha256}, got {found}. The published file has changed or "

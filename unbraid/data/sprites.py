@@ -7,8 +7,7 @@ action with its direction. Rows are `9 * character + action`,
 """
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,25 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unbraid.data.cache import (
-    Arrays,
-    NewArray,
-    cache_folder,
-    content_key,
-    open_cache,
-    open_or_build,
-)
-from unbraid.data.corpus import Array, Corpus, Split, cut_validation
+from unbraid.data.cache import NewArray
+from unbraid.data.collection import Collection
+from unbraid.data.corpus import Array, Corpus, cut_validation
 from unbraid.data.download import Source
-from unbraid.data.download import download as download_source
-from unbraid.records import Factor, Spec
+from unbraid.data.published import Progress, Published
+from unbraid.records import Factor
 
 CHARACTERS, ACTIONS, FRAMES, CELL = 1296, 9, 8, 64
 SHEET_SIZE = (832, 1344)
 TRAINING_CHARACTERS = 1000
 # SHA-256 of all frames, character by character, action by action, as rows of RGB pixels.
 CONTENT = "9a90d76e1172c33b1a9e318a299657cecb9d9d19ddfd0d085e800b796a07a9f3"
-KEY = content_key(content=CONTENT, axes="character*action T C H W")
 
 VALUES = {
     "body": ("light", "tanned", "darkelf", "darkelf 2", "dark", "dark 2"),
@@ -100,6 +92,9 @@ SOURCE = Source(
 )
 
 
+SET = Published(name="sprites", folder="sprites", source=SOURCE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Where the sheets are and how the published training characters are cut."""
@@ -116,11 +111,16 @@ class Config:
             raise ValueError(f"train must be 0 (all) or a number of sequences, got {self.train}.")
 
 
-def load(config: Config) -> Corpus:
-    """Return the benchmark, from the cache or, the first time, from the sheets."""
-    x = _arrays(config.root)["x"]
+def load(config: Config, *, progress: Progress | None = None) -> Corpus:
+    """Return the benchmark, from the cache or, the first time, from the sheets.
+
+    Raises:
+        ValueError: a sheet is missing or unreadable, or the frames are not the benchmark's. No
+            cache is left behind.
+    """
+    prepared = SET.open(config.root, {}, lambda root, new: _build(new, root, progress))
     labels = label_rows()
-    train_rows, test_rows = split_rows()
+    train_rows, test = split_rows()
     train, validation = cut_validation(
         train_rows, labels["character"], share=config.validation, seed=config.seed
     )
@@ -129,27 +129,14 @@ def load(config: Config) -> Corpus:
     if config.train:
         order = np.random.default_rng(config.seed).permutation(len(train))
         train = np.sort(train[order[: config.train]])
-    spec = make_spec(len(train))
-    splits = {"train": train, "validation": validation, "test": test_rows}
-    return Corpus(
-        spec=spec,
-        **{name: Split(spec=spec, x=x, rows=r, labels=labels) for name, r in splits.items()},
-    )
-
-
-def make_spec(size: int) -> Spec:
-    """Return what Sprites sequences are; pixels are uint8 / 256, as the authors have it."""
-    return Spec(
-        name="sprites",
-        kind="video",
-        frame=(3, CELL, CELL),
-        length=FRAMES,
+    # Pixels are uint8 / 256, as the authors have it.
+    collection = Collection(
+        name="sprites", kind="video", x=prepared.arrays["x"], labels=labels,
         static=tuple(Factor(name=n, classes=6, values=values) for n, values in VALUES.items()),
         dynamic=(Factor(name="action", classes=ACTIONS, values=ACTION_NAMES),),
-        scale=(256.0,),
-        size=size,
-        rate=8.0,
-    )
+        white=256.0, rate=8.0,
+    )  # fmt: skip
+    return collection.cut(train=train, validation=validation, test=test)
 
 
 def label_rows() -> dict[str, NDArray[np.int64]]:
@@ -167,46 +154,7 @@ def split_rows() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.sort(rows[:TRAINING_CHARACTERS].ravel()), np.sort(rows[TRAINING_CHARACTERS:].ravel())
 
 
-def download(target: Path, *, progress: Callable[[float], None] | None = None) -> Source:
-    """Fetch the 25 sheets (0.4 MB) to `target`; the caller prints the returned `terms`."""
-    return download_source(SOURCE, target, progress=progress)
-
-
-def prepare(root: Path, *, progress: Callable[[float], None] | None = None) -> Path:
-    """Compose all sequences into the cache (1.15 GB), check them, and return its folder.
-
-    Args:
-        root: the folder with `body/0.png` and the other sheets; not looked at if a good cache
-            is already there.
-        progress: called with the share that is done.
-
-    Raises:
-        ValueError: a sheet is missing or unreadable, or the frames are not the benchmark's. No
-            cache is left behind.
-    """
-    open_or_build("sprites", KEY, lambda new: _build(new, root, progress))
-    return cache_folder("sprites", KEY)
-
-
-def _arrays(root: str) -> Arrays:
-    """Return the cache; if there is none, or a damaged one, make it from the sheets."""
-    data = os.environ.get("UNBRAID_DATA", "")
-    sheets = Path(root or (f"{data}/sprites" if data else "")).expanduser()
-    if (root or data) and sheets.is_dir():
-        return open_or_build("sprites", KEY, lambda new: _build(new, sheets, None))
-    arrays = open_cache("sprites", KEY)
-    if arrays is None:
-        looked = f"no folder {sheets}" if root or data else "root is empty, UNBRAID_DATA is not set"
-        raise ValueError(
-            "Sprites needs its layer sheets or a prepared cache, and there is neither: "
-            f"{looked}, no cache {cache_folder('sprites', KEY)}. Run `unbraid data prepare sprites "
-            "--root DIR` with the folder of the sheets, or `unbraid data prepare sprites "
-            "--download`."
-        )
-    return arrays
-
-
-def _build(new: NewArray, root: Path, progress: Callable[[float], None] | None) -> None:
+def _build(new: NewArray, root: Path, progress: Progress | None) -> None:
     """Fill the array of all sequences and compare it with the known SHA-256."""
     cells, frames = _cells()
     layers = {name: _read_sheet(root / name, cells) for name in _checked_sheets(root)}

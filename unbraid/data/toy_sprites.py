@@ -86,7 +86,9 @@ def load(config: Config) -> Corpus:
         labels, phase = _draw_labels(characters, getattr(config, name), rng)
         rows = np.arange(getattr(config, name))
         splits[name] = Split(spec=spec, x=render(labels, phase), rows=rows, labels=labels)
-    return Corpus(spec=spec, **splits)
+    return Corpus(
+        spec=spec, train=splits["train"], validation=splits["validation"], test=splits["test"]
+    )
 
 
 def values_of(character: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:

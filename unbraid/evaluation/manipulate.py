@@ -28,8 +28,19 @@ class Embedding:
 
 
 @torch.inference_mode()
-def embed(method: Method, split: Split, *, batch_size: int = 128) -> Embedding:
-    """Return the codes of a split, in its order."""
+def embed(method: Method, split: Split, *, batch_size: int = 128, devices: int = 1) -> Embedding:
+    """Return the codes of a split, in its order.
+
+    Args:
+        method: the model.
+        split: the sequences.
+        batch_size: how many at once.
+        devices: how many processes share the work; model and sequences are copied to each.
+    """
+    if devices > 1:
+        from unbraid.evaluation.sharded import embed_by
+
+        return embed_by(devices, method, split, batch_size=batch_size)
     device = next(method.parameters()).device
     parts = []
     for batch in split.batches(batch_size, device):

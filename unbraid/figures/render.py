@@ -53,10 +53,10 @@ def _audio(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
     columns = 4 if len(rows) > 4 else len(rows)
     figure = spectrogram_grid(raw, step=1 / spec.rate, columns=columns)
     write_whole(picture, lambda aside: figure.savefig(aside, dpi=DPI))
-    return [picture, *_sounds(folder, name, spec, raw)]
+    return [picture, *save_sounds(folder, name, spec, raw)]
 
 
-def _sounds(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
+def save_sounds(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
     """Write what can be heard: features that are our log-mel bands are turned into waveforms."""
     mel = MelConfig()
     if spec.features != "log-mel" or spec.frame != (mel.bands,):

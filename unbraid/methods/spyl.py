@@ -38,6 +38,7 @@ from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.contrastive import info_nce_against
 from unbraid.objectives.divergence import flatten_steps, pairwise_kl
 from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.gather import gather, own, same_draws
 from unbraid.objectives.mutual import densities, static_dynamic
 from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms
@@ -113,37 +114,41 @@ class SPYL(VariationalMethod):
         """Return the InfoNCE rows of s and d."""
         with torch.set_grad_enabled(self.config.bank_gradient and torch.is_grad_enabled()):
             static, dynamic = self._banks(batch, q)
-        far_s = pairwise_kl(q.s.detach())
-        flat, counts = flatten_steps(q.d.detach(), batch.mask)
+        # From here on the batch is that of all processes, if several share one.
+        q_s, q_d, z, mask = gather((q.s.detach(), q.d.detach(), z, batch.mask))
+        far_s = pairwise_kl(q_s)
+        flat, counts = flatten_steps(q_d, mask)
         # Per shared element, or short sequences would be near to everybody.
         far_d = pairwise_kl(flat, counts) / (counts @ counts.T)
-        d = (z.d * batch.mask[..., None]).flatten(1)
+        d = (z.d * mask[..., None]).flatten(1)
         weight = -self.config.w_nce
-        return {
-            "mi_static": (weight, self._estimate(z.s, static, far_s)),
-            "mi_dynamic": (weight, self._estimate(d, dynamic, far_d)),
-        }
+        with same_draws():
+            return {
+                "mi_static": (weight, self._estimate(z.s, static, far_s)),
+                "mi_dynamic": (weight, self._estimate(d, dynamic, far_d)),
+            }
 
     def _banks(self, batch: Batch, q: Posterior) -> tuple[Bank, Bank]:
         """Generate the bank of this batch: one view for s, one for d."""
-        c, n = self.config, len(batch)
-        every = torch.arange(n, device=batch.x.device)
+        c = self.config
         if c.views == "reparametrised":
-            z = q.sample()
-            d = (z.d * batch.mask[..., None]).flatten(1)
-            return Bank(z.s, every), Bank(d, every)
-        drawn = self.sample(n, batch.x.shape[1])
+            z, mask = gather((q.sample(), batch.mask))
+            every = torch.arange(len(z), device=mask.device)
+            return Bank(z.s, every), Bank((z.d * mask[..., None]).flatten(1), every)
+        drawn = self.sample(*batch.mask.shape)
         z, again = q.sample(), q.sample()
+        again, mask = gather((again, batch.mask))
+        every = others = torch.arange(len(again), device=mask.device)
+        first, second = Codes(z.s, drawn.d), Codes(drawn.s, z.d)
         if c.partner == "batch":
-            others = torch.randperm(n, device=every.device)
-            first, second = Codes(z.s, again.d[others]), Codes(again.s[others], z.d)
-        else:
-            others, first, second = every, Codes(z.s, drawn.d), Codes(drawn.s, z.d)
-        made = self._predict(first, second, torch.cat([batch.mask[others], batch.mask]))
-        s, d = made.s, made.d.flatten(1)
+            others = torch.randperm(len(again), device=mask.device)
+            first, second = Codes(z.s, again.d[own(others)]), Codes(again.s[own(others)], z.d)
+        made = self._predict(first, second, torch.cat([mask[own(others)], batch.mask]))
+        s, d = gather((made.s.chunk(2), made.d.flatten(1).chunk(2)))
         if c.partner == "prior":
-            return Bank(s[:n], every), Bank(d[n:], every)
-        return Bank(s, torch.cat([every, others])), Bank(d, torch.cat([others, every]))
+            return Bank(s[0], every), Bank(d[1], every)
+        members = torch.cat([every, others]), torch.cat([others, every])
+        return Bank(torch.cat(s), members[0]), Bank(torch.cat(d), members[1])
 
     def _predict(self, first: Codes, second: Codes, mask: Tensor) -> Codes:
         """Decode two sets of codes, encode the result, draw from its posterior."""

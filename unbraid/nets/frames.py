@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from unbraid.nets.steps import per_step
 from unbraid.nets.winograd import Down, Up
@@ -80,13 +81,19 @@ class FrameDecoder(nn.Module):
         self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
-        """Return the decoded frames; steps outside `mask` are left black and cost nothing."""
-        z = join(codes)
-        return Prediction(per_step(self._decode, z, every_step(z) if mask is None else mask))
+        """Return the decoded frames; steps outside `mask` are left black and cost nothing.
 
-    def _decode(self, z: Float[Tensor, "N K"]) -> Float[Tensor, "N C H W"]:
-        inner = self.root(z).unflatten(1, self.inner)
-        return self.pyramid(inner.contiguous(memory_format=torch.channels_last))
+        The first layer is linear in (s, d_t), so the share of s is computed once per sequence.
+        """
+        static, dynamic = self.root.weight.split([codes.s.shape[1], codes.d.shape[2]], dim=1)
+        inner = linear(codes.d, dynamic) + linear(codes.s, static)[:, None]  # (B, T, K)
+        return Prediction(
+            per_step(self._decode, inner, every_step(inner) if mask is None else mask)
+        )
+
+    def _decode(self, inner: Float[Tensor, "N K"]) -> Float[Tensor, "N C H W"]:
+        inner_map = inner.unflatten(1, self.inner)
+        return self.pyramid(inner_map.contiguous(memory_format=torch.channels_last))
 
 
 def join(codes: Codes) -> Float[Tensor, "B T K"]:

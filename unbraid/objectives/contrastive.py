@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from unbraid.objectives.gather import gather
 from unbraid.records import Scalar
 
 
@@ -15,8 +16,10 @@ def info_nce(a: Float[Tensor, "B K"], b: Float[Tensor, "B K"], *, temperature: f
 
     Eq. (7) and (8) of C-DSVAE: the mean over both directions (anchor a, then anchor b) of
     E_i [ log φ(a_i, b_i) / Σ_j φ(a_i, b_j) ] + log(n + 1), φ = exp(cos / τ), where the negatives
-    are the views of the other n = B − 1 sequences. At most log B, in nats, mean over the batch.
+    are the views of the other n = B − 1 sequences. At most log B, in nats, mean over the batch,
+    that of all processes if several share it.
     """
+    a, b = gather((a, b))
     logits = F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T / temperature  # (B, B)
     forward = logits.diagonal() - logits.logsumexp(1)
     backward = logits.diagonal() - logits.logsumexp(0)

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from unbraid.objectives.divergence import flatten_steps
+from unbraid.objectives.gather import gather
 from unbraid.records import Codes, Gaussian, Posterior, Scalar
 
 
@@ -36,7 +37,11 @@ class Densities:
 
 
 def densities(z: Codes, q: Posterior, mask: Bool[Tensor, "B T"]) -> Densities:
-    """Return the two tables of log-densities for codes drawn from their own posteriors."""
+    """Return the two tables of log-densities for codes drawn from their own posteriors.
+
+    The batch is that of all processes, if several share it.
+    """
+    z, q, mask = gather((z, q, mask))
     flat, weights = flatten_steps(q.d, mask)
     return Densities(
         pairwise_log_density(z.s, q.s),

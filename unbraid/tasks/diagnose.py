@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table as ScreenTable
 
 import unbraid
+from unbraid.data import data_title
 from unbraid.evaluation.manipulate import embed
 from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.diagnosis import diagnose as measure
@@ -84,7 +85,8 @@ def judged_sentences(judged: Found | None) -> list[str]:
 def diagnosis_table(found: Found) -> ScreenTable:
     """Return the numbers of a diagnosis as a table for the screen."""
     g = found["diagnosis"]
-    head = f"{found['method']} on {found['data']} ({g['sequences']} {found['split']} sequences)"
+    measured = f"{g['sequences']} {found['split']} sequences"
+    head = f"{found['method']} on {data_title(found['data'])} ({measured})"
     table = ScreenTable(title=head, title_justify="left", box=None, header_style="bold")
     for name in ("", "s", "d", "wanted"):
         table.add_column(name, justify="right" if name in ("s", "d") else "left")

@@ -122,6 +122,7 @@ def _facts(job: Job, suite: str) -> Metrics:
     plan = job.run.plan
     return {
         "data": plan.data,
+        "stand_in": job.method.spec.stand_in,
         "method": plan.method,
         "preset": plan.preset,
         "seed": plan.seed,

@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.table import Table as ScreenTable
 
 import unbraid
-from unbraid.data import load_data
-from unbraid.data.arrays import is_file, open_file
-from unbraid.data.corpus import Corpus, Split
+from unbraid.data import data_title, load_data
+from unbraid.data.corpus import Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.evaluation.protocols.generation import (
@@ -57,7 +56,7 @@ def fit_judge(
     """Train a judge into `<out>/<data>` and return that folder.
 
     Args:
-        data: a name of the catalogue or an .npz file.
+        data: a name of the catalogue, or the path of a file or folder.
         settings: what differs from the defaults: tables named data and judge.
         seed: decides weights and order.
         out: folder of judges.
@@ -70,7 +69,7 @@ def fit_judge(
             near = closest(section, SECTIONS)
             raise KeyError(f"--set: there is no section '{section}'.{near}")
     config = build(judges.JudgeConfig, settings.get("judge", {}), where="--set")
-    corpus = _open(data, settings.get("data", {}))
+    corpus = load_data(data, settings.get("data", {}))
     if (folder / "judge.json").exists():
         raise ValueError(f"{folder} holds a judge already. Choose another --out, or delete it.")
     began = time.monotonic()
@@ -84,15 +83,6 @@ def fit_judge(
     }
     judges.save_judge(judge, folder, about)
     return folder
-
-
-def _open(data: str, options: Mapping[str, Any]) -> Corpus:
-    """Return a data set of the catalogue or a file of arrays."""
-    if not is_file(data):
-        return load_data(data, options)
-    if options:
-        raise KeyError(f"--set: {data} has no settings of its own, got {', '.join(options)}.")
-    return open_file(data)
 
 
 def _chances(judge: judges.Judge, split: Split) -> dict[str, float]:
@@ -151,8 +141,8 @@ def accuracy_table(folder: Path) -> ScreenTable:
 def leakage_screen(metrics: Metrics) -> ScreenTable:
     """Return the judged accuracy of every factor with s kept, d kept, both, and of the data."""
     head = (
-        f"{metrics['method']} on {metrics['data']}, judged: {metrics['sequences']} test "
-        f"sequences, {metrics['repeats']} draws each"
+        f"{metrics['method']} on {data_title(metrics['data'])}, judged: {metrics['sequences']} "
+        f"test sequences, {metrics['repeats']} draws each"
     )
     table = _table(head, "factor", "s kept", "d kept", "both", "data", "chance", "wanted")
     found: dict[str, dict[str, Any]] = {}

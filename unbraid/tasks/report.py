@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from unbraid.data import data_title
 from unbraid.evaluation.protocols.probes import ProbeRow
 from unbraid.figures.bars import probe_bars
 from unbraid.figures.curves import as_numbers, loss_curves
@@ -42,7 +43,7 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     if skipped:
         tables.append(Table("Not measured", ("what", "note"), skipped))
     page = Page(
-        title=f"{plan.method} on {plan.data}",
+        title=f"{plan.method} on {data_title(plan.data)}",
         verdict="\n\n".join(metrics["verdict"]),
         facts=facts(run, metrics),
         tables=tables,
@@ -63,7 +64,7 @@ def compare(paths: Sequence[str | Path], out: Path, *, device: str = "cpu") -> P
     for run in runs:
         use.swap(run.path, use.Source(count=2, device=device), run.path / "figures")
     shown = [picture for run in runs for picture in _saved(run, ("swap",))]
-    data = ", ".join(sorted({m["data"] for m in found}))
+    data = ", ".join(sorted({data_title(m["data"]) for m in found}))
     page = Page(
         title=f"{len(runs)} runs on {data}",
         verdict="\n\n".join(f"{m['method']}: {m['verdict'][0]}" for m in found),
@@ -114,7 +115,7 @@ def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
     """Return what was trained and how, as pairs of words."""
     plan = run.plan
     return [
-        ("data", f"{plan.data}, {metrics['sequences']} test sequences"),
+        ("data", f"{data_title(plan.data)}, {metrics['sequences']} test sequences"),
         ("method", f"{plan.method}, {metrics['parameters']:,} parameters"),
         ("preset", plan.preset),
         ("training", _training(metrics)),
@@ -155,7 +156,7 @@ def pictures(run: Run, metrics: Metrics, judge: str, device: str) -> list[Pictur
 
 def _saved(run: Run, names: Sequence[str]) -> list[Picture]:
     """Return the pictures of these names that are there, moving ones first."""
-    folder, who = run.path / "figures", f"{run.plan.method} on {run.plan.data}"
+    folder, who = run.path / "figures", f"{run.plan.method} on {data_title(run.plan.data)}"
     return [
         Picture(f"{name} ({who})", CAPTIONS[name], mime, path.read_bytes(), CAPTIONS[name])
         for name in names

@@ -1,7 +1,8 @@
 """Encode, reconstruct, swap, sample and interpolate with a run, into files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,14 +12,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unbraid.data.corpus import Split
+from unbraid.data.own import reader_for
 from unbraid.evaluation import manipulate
+from unbraid.evaluation.sharded import embed_sharded
 from unbraid.figures.render import render
 from unbraid.files import write_whole
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Spec
+from unbraid.settings import build
 from unbraid.shapes import check_axes
 from unbraid.training.fit import open_run
 from unbraid.training.module import seed_draws
+from unbraid.training.plan import Plan
+from unbraid.training.processes import launch, must_launch, process_group
 
 Factor = Literal["both", "static", "dynamic"]
 
@@ -53,7 +59,7 @@ def open_source(path: str | Path, source: Source) -> Opened:
     run = open_run(path)
     method = run.model(source.device)
     if source.file:
-        split = _file_split(Path(source.file), method.spec)
+        split = _own_split(Path(source.file), run.plan, method.spec)
     else:
         split = run.corpus().split(source.split)
     bad = [i for i in source.index if not -len(split) <= i < len(split)]
@@ -62,12 +68,24 @@ def open_source(path: str | Path, source: Source) -> Opened:
     return Opened(run.path, method, split)
 
 
-def encode(path: str | Path, source: Source, out: Path | None = None) -> Path:
-    """Write the codes of all sequences to an .npz: s, d, mask and the labels there are."""
-    job = open_source(path, source)
-    codes = manipulate.embed(job.method, job.split)
-    labels = {f"label_{name}": job.split.label(name) for name in job.split.labels}
+def encode(path: str | Path, source: Source, out: Path | None = None, *, devices: int = 1) -> Path:
+    """Write the codes of all sequences to an .npz: s, d, mask and the labels there are.
+
+    Args:
+        path: the run folder.
+        source: which sequences; its `index` and `count` do not matter.
+        out: the file; in the run folder if None.
+        devices: how many processes (on a CPU) or GPUs of this machine share the work.
+    """
+    if must_launch(devices):
+        return launch(devices, partial(encode, path, source, out))
+    with process_group():
+        job = open_source(path, source)
+        codes = embed_sharded(job.method, job.split)
     target = out or job.folder / "use" / "codes.npz"
+    if codes is None:
+        return target  # the first process writes it
+    labels = {f"label_{name}": job.split.label(name) for name in job.split.labels}
     return _save_arrays(target, {"s": codes.s, "d": codes.d, "mask": codes.mask, **labels})
 
 
@@ -191,14 +209,22 @@ def _save_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> Path:
     return path
 
 
-def _file_split(path: Path, spec: Spec) -> Split:
-    """Return the sequences of an .npz as this model's data set would hold them."""
-    from unbraid.data.arrays import open_file
-
-    split = open_file(str(path)).train
+def _own_split(path: Path, plan: Plan, spec: Spec) -> Split:
+    """Return the sequences of a file or folder as this model's data set would hold them."""
+    reader = reader_for(path)
+    # What the run's own data were read with, then what its model insists on.
+    table = dict(plan.data_options) | {"kind": spec.kind}
+    if spec.kind == "series":
+        table |= {"window": spec.frame[0], "values": list(spec.channels)}
+    if spec.kind == "video":
+        table |= {"size": spec.frame[-1], "color": spec.frame[0] == 3}
+    names = {field.name for field in fields(reader.Config)} - {"split", "pattern"}
+    table = {key: value for key, value in table.items() if key in names}
+    try:
+        collection = reader.read(path, build(reader.Config, table, where=str(path)))
+    except KeyError:  # these sequences may well have no labels
+        bare = {key: value for key, value in table.items() if key not in ("labels", "dynamic")}
+        collection = reader.read(path, build(reader.Config, bare, where=str(path)))
     axes = {"video": "N T {} {} {}", "audio": "N T {}", "series": "N T {} {}"}[spec.kind]
-    check_axes("x", split.x.shape, axes.format(*spec.frame))
-    return Split(
-        spec=spec, x=split.x, rows=np.arange(len(split.x)), lengths=split.lengths,
-        observed=split.observed, labels=split.labels,
-    )  # fmt: skip
+    check_axes("x", collection.x.shape, axes.format(*spec.frame))
+    return collection.whole(spec)

@@ -1,6 +1,7 @@
 """Bookkeeping while training: the log, checkpoints, the budget, validation."""
 
 import csv
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from unbraid.training.module import TrainingModule, seed_draws, total
 Row = dict[str, float]
 
 
+REASONS = ("", "budget", "interrupted")  # to stop, the strongest last
+
+
 class Clock(lightning.Callback):
     """Counts minutes of training over all sessions of a run and stops at the budget."""
 
@@ -26,23 +30,42 @@ class Clock(lightning.Callback):
         self.before = 0.0
         self.started = time.monotonic()
         self.reason = ""
+        self.on_signal: Any = None
 
     @property
     def minutes(self) -> float:
         """Minutes of training so far."""
-        return self.before + (time.monotonic() - self.started) / 60
+        return self.before + self.session_minutes
+
+    @property
+    def session_minutes(self) -> float:
+        """Minutes of this session alone."""
+        return (time.monotonic() - self.started) / 60
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
         self.started = time.monotonic()
+        if self.on_signal and trainer.world_size > 1:
+            # Lightning's own answer makes processes wait for each other out of turn.
+            signal.signal(signal.SIGTERM, self.on_signal)
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
         if self.max_minutes and self.minutes >= self.max_minutes:
             self.stop(trainer, "budget")
+        if trainer.world_size > 1:
+            self._agree(trainer)
 
     def stop(self, trainer: Trainer, reason: str) -> None:
         """Let the present step be the last one."""
         self.reason = self.reason or reason
-        trainer.should_stop = True
+        trainer.should_stop = trainer.world_size == 1  # several processes agree first
+
+    def _agree(self, trainer: Trainer) -> None:
+        """Stop at the same step as the other processes, as soon as one of them wants to."""
+        device = trainer.strategy.root_device
+        strongest = torch.tensor(REASONS.index(self.reason), device=device)
+        torch.distributed.all_reduce(strongest, torch.distributed.ReduceOp.MAX)
+        self.reason = REASONS[int(strongest)]
+        trainer.should_stop = bool(self.reason)
 
     def state_dict(self) -> dict[str, Any]:
         return {"minutes": self.minutes}

@@ -1,11 +1,8 @@
 """Train a method on a data set into a run folder, or go on with one."""
 
-import logging
-import signal
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +12,28 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rich.console import Console
 
 from unbraid.data import DATASETS, load_data
-from unbraid.data.arrays import is_file, open_file
 from unbraid.data.corpus import Corpus
+from unbraid.data.own import is_path
 from unbraid.files import write_text
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows
-from unbraid.training.checkpoint import SafeCheckpointIO, method_weights, read_checkpoint
+from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.module import TrainingModule, seed_draws
 from unbraid.training.plan import Plan, make_plan, read_plan
+from unbraid.training.processes import launch, must_launch, place, with_console
 from unbraid.training.progress import Display
+from unbraid.training.splits import check_splits, split_facts, write_splits
 from unbraid.training.stream import BatchStream
+from unbraid.training.trainer import make_trainer, quiet, stop_on_signal
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run folder: config.toml, log.csv, checkpoints/, model.safetensors, model.json."""
+    """A run folder: config.toml, splits.csv, log.csv, checkpoints/, model.safetensors and .json."""
 
     path: Path
 
@@ -52,8 +52,11 @@ class Run:
         return load_model(self.path, device)
 
     def corpus(self) -> Corpus:
-        """Return the data set the run was trained on."""
-        return open_corpus(self.plan)
+        """Return the data set the run was trained on, or say that it has changed."""
+        corpus = open_corpus(self.plan)
+        if (self.path / "model.json").is_file():
+            check_splits(corpus, self.about["training"].get("splits", {}), self.path)
+        return corpus
 
     def history(self, device: str = "cpu") -> Iterator[tuple[int, Method]]:
         """Yield (step, model) of the checkpoints that were kept, and of the finished model."""
@@ -75,11 +78,9 @@ def open_run(path: str | Path) -> Run:
 
 
 def open_corpus(plan: Plan) -> Corpus:
-    """Return the data of a plan: a data set of the catalogue or a file of arrays."""
-    if plan.data in DATASETS:
+    """Return the data of a plan: a data set of the catalogue, or a file or folder."""
+    if plan.data in DATASETS or is_path(plan.data):
         return load_data(plan.data, plan.data_options)
-    if is_file(plan.data):
-        return open_file(plan.data)
     raise ValueError(
         f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: give "
         "the sequences yourself (--input FILE.npz, or corpus= in Python)."
@@ -91,9 +92,10 @@ def run_folder(root: str | Path, plan: Plan) -> Path:
     return Path(root) / Path(plan.data).stem / plan.method / str(plan.seed)
 
 
-def run_plan(
+def run_plan(  # noqa: PLR0913
     plan: Plan, path: str | Path, *, corpus: Corpus | None = None,
-    console: Console | None = None, device: str = "cpu",
+    console: Console | None = None, device: str = "cpu", devices: int = 1,
+    callbacks: Sequence[lightning.Callback] = (),
 ) -> Run:  # fmt: skip
     """Train by a plan into a new run folder.
 
@@ -103,27 +105,46 @@ def run_plan(
         corpus: the data, if they are in memory already.
         console: where progress is shown; nowhere if None.
         device: where to train.
+        devices: how many processes (on a CPU) or GPUs of this machine share every batch.
+        callbacks: Lightning's, added to our own.
 
     Raises:
         NonFiniteLossError: the run folder then holds the last good state.
     """
-    run = Run(Path(path))
-    if (run.path / "config.toml").exists():
+    run, first = Run(Path(path)), place().rank == 0
+    if first and (run.path / "config.toml").exists():
         raise ValueError(
             f"{run.path} holds a run already. Go on with it (--resume {run.path}), choose another "
             "--seed or --out, or delete the folder."
         )
+    if must_launch(devices):
+        _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
+        task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
+        return launch(devices, partial(with_console, task, shown=console is not None))
     corpus = corpus or open_corpus(plan)
-    trainer = _Session(plan, corpus, run, console, device)
-    text = plan.as_toml()
-    write_text(run.path / "config.toml", text)
+    trainer = _Session(plan, corpus, run, console, device, more=callbacks)
+    if first:
+        write_text(run.path / "config.toml", plan.as_toml())
+        write_splits(corpus, run.path / "splits.csv")
+        _tell_skipped(corpus, console)
     trainer.go(None)
     return run
 
 
-def resume(
+def _tell_skipped(corpus: Corpus, console: Console | None) -> None:
+    """Say how much of the data could not be used."""
+    if corpus.skipped and console is not None:
+        name, reason = next(iter(corpus.skipped.items()))
+        console.print(
+            f"{len(corpus.skipped)} skipped, e.g. {name}: {reason} (see `unbraid data check`)",
+            markup=False, highlight=False,
+        )  # fmt: skip
+
+
+def resume(  # noqa: PLR0913
     path: str | Path, *, settings: Mapping[str, Any] | None = None, corpus: Corpus | None = None,
-    console: Console | None = None, device: str = "cpu",
+    console: Console | None = None, device: str = "cpu", devices: int = 1,
+    callbacks: Sequence[lightning.Callback] = (),
 ) -> Run:  # fmt: skip
     """Go on with a run where it stopped; the result equals that of an uninterrupted run.
 
@@ -133,16 +154,23 @@ def resume(
         corpus: the data, if they are in memory only.
         console: where progress is shown; nowhere if None.
         device: where to train.
+        devices: see `run_plan`; they need not be as many as before.
+        callbacks: Lightning's, added to our own.
     """
     run = open_run(path)
     plan = read_plan(run.path / "config.toml", settings)
     checkpoint = run.path / CHECKPOINT
     step = read_checkpoint(checkpoint)["global_step"]
-    session = _Session(plan, corpus or open_corpus(plan), run, console, device)
-    for name in ("log.csv", "validation.csv"):
-        cut_rows(run.path / name, step)
-    text = plan.as_toml()
-    write_text(run.path / "config.toml", text)
+    if must_launch(devices):
+        task = partial(
+            resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
+        )
+        return launch(devices, partial(with_console, task, shown=console is not None))
+    session = _Session(plan, corpus or open_corpus(plan), run, console, device, more=callbacks)
+    if session.first:
+        for name in ("log.csv", "validation.csv"):
+            cut_rows(run.path / name, step)
+        write_text(run.path / "config.toml", plan.as_toml())
     session.go(checkpoint)
     return run
 
@@ -151,16 +179,19 @@ class _Session:
     """One call of Lightning's Trainer and what is written around it."""
 
     def __init__(
-        self, plan: Plan, corpus: Corpus, run: Run, console: Console | None, device: str
-    ) -> None:
-        self.plan, self.run = plan, run
+        self, plan: Plan, corpus: Corpus, run: Run, console: Console | None, device: str,
+        *, more: Sequence[lightning.Callback],
+    ) -> None:  # fmt: skip
+        self.plan, self.run, self.corpus = plan, run, corpus
+        here = place()
+        self.first = here.rank == 0  # of several processes one writes
         seed_draws(plan.seed, "start")
         method = find_method(plan.method)(corpus.spec, plan.method_config)
         c = plan.training
         c = replace(c, batch_size=min(c.batch_size, len(corpus.train)))
         stream = BatchStream(
             corpus.train, c.batch_size, seed=plan.seed, device=device,
-            start=lambda: self.trainer.global_step,
+            start=lambda: self.trainer.global_step, place=(here.rank, here.size),
         )  # fmt: skip
         self.stream = stream
         self.steps = c.steps or c.epochs * stream.steps_per_epoch
@@ -168,15 +199,18 @@ class _Session:
         self.clock = Clock(c.max_minutes)
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         validation = Validation(corpus.validation, c, run.path / "validation.csv", plan.seed)
-        callbacks: list[lightning.Callback] = [self.clock, self.book, validation]
-        if console is not None:
+        callbacks: list[lightning.Callback] = [self.clock]
+        if self.first:
+            callbacks += [self.book, validation]
+        if self.first and console is not None:
             callbacks.append(Display(console, self.book, self.clock, validation, self.steps))
         callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
-        self.trainer = _trainer(callbacks, self.steps, c.clip, device)
+        callbacks.extend(more)
+        self.trainer = make_trainer(callbacks, self.steps, c.clip, device)
 
     def go(self, checkpoint: Path | None) -> None:
         """Train until the budget is used up, the user stops it, or the loss is not finite."""
-        with _quiet(), _stop_on_signal(self.clock, self.trainer):
+        with quiet(), stop_on_signal(self.clock, self.trainer):
             try:
                 self.trainer.fit(self.module, self.stream, ckpt_path=checkpoint)
             except NonFiniteLossError as error:
@@ -186,16 +220,22 @@ class _Session:
         self._save(self.clock.reason or "finished", self.trainer.global_step)
 
     def _save(self, reason: str, step: int) -> None:
-        training = {
+        if self.first:
+            save_model(self.module.method, self.run.path, self._facts(reason, step))
+        self.trainer.strategy.barrier()  # others may look for the model next
+
+    def _facts(self, reason: str, step: int) -> dict[str, Any]:
+        return {
             "reason": reason,
             "finished": reason in ("finished", "budget"),
             "steps": step,
             "epochs": round(step / self.stream.steps_per_epoch, 2),
             "minutes": round(self.clock.minutes, 2),
+            "waiting": round(self.stream.waited / max(60 * self.clock.session_minutes, 1e-9), 4),
             "seed": self.plan.seed,
+            "splits": split_facts(self.corpus),
             "notes": self.book.notes,
         }
-        save_model(self.module.method, self.run.path, training)
 
     def _rolled_back(self, error: NonFiniteLossError) -> NonFiniteLossError:
         """Put the last good state back and say what to do."""
@@ -211,62 +251,16 @@ class _Session:
         )
 
 
-def _trainer(
-    callbacks: list[lightning.Callback], steps: int, clip: float, device: str
-) -> lightning.Trainer:
-    with _quiet():
-        return lightning.Trainer(
-            accelerator="cpu" if device == "cpu" else "auto", devices=1, max_steps=steps,
-            max_epochs=-1, callbacks=callbacks, plugins=[SafeCheckpointIO()], logger=False,
-            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-            num_sanity_val_steps=0, gradient_clip_val=clip or None,
-        )  # fmt: skip
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Lightning's tips and notices off the screen."""
-    logger = logging.getLogger("lightning.pytorch")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
-@contextmanager
-def _stop_on_signal(clock: Clock, trainer: lightning.Trainer) -> Iterator[None]:
-    """Turn the first Ctrl-C (or a polite kill) into a stop after the present step."""
-
-    def stop(number: int, frame: Any) -> None:
-        signal.signal(number, signal.default_int_handler)  # a second one stops at once
-        clock.stop(trainer, "interrupted")
-
-    old = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            old[number] = signal.signal(number, stop)
-    except ValueError:  # not in the main thread: leave signals alone
-        old = {}
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
-
-
 def fit(  # noqa: PLR0913 the front door
     data: str | Corpus, method: str = "dbse", *, preset: str | None = None,
     settings: Mapping[str, Any] | None = None, seed: int = 0, out: str | Path = "runs",
-    console: Console | None = None, device: str = "cpu",
+    console: Console | None = None, device: str = "cpu", devices: int = 1,
 ) -> Run:  # fmt: skip
     """Train a method on a data set into `<out>/<data>/<method>/<seed>`.
 
     Args:
-        data: a name of the catalogue, an .npz file, or a corpus in memory (`from_arrays`).
+        data: a name of the catalogue, the path of a file or folder, or a
+            corpus in memory (`from_arrays`).
         method: a name of the catalogue of methods.
         preset: see `make_plan`.
         settings: what differs, e.g. `{"training": {"max_minutes": 5.0}}`.
@@ -274,12 +268,15 @@ def fit(  # noqa: PLR0913 the front door
         out: folder of run folders.
         console: where progress is shown; nowhere if None.
         device: where to train.
+        devices: see `run_plan`.
     """
     corpus = data if isinstance(data, Corpus) else None
     name = data if isinstance(data, str) else data.spec.name
     kind = corpus.spec.kind if corpus else None
     plan = make_plan(name, method, preset=preset, settings=settings, seed=seed, kind=kind)
-    return run_plan(plan, run_folder(out, plan), corpus=corpus, console=console, device=device)
+    return run_plan(
+        plan, run_folder(out, plan), corpus=corpus, console=console, device=device, devices=devices
+    )
 
 
 def torch_device(name: str) -> str:

@@ -12,6 +12,7 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from unbraid.methods.base import Method
+from unbraid.objectives.gather import mean_terms, together
 from unbraid.records import Batch, Terms
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import check_gradients, check_terms
@@ -25,13 +26,13 @@ def total(terms: Terms) -> Tensor:
     return torch.stack([weight * value for weight, value in terms.values()]).sum()
 
 
-def seed_draws(seed: int, purpose: Purpose, step: int = 0, rank: int = 0) -> None:
-    """Make all draws from here on depend on nothing but seed, purpose, step and process.
+def seed_draws(seed: int, purpose: Purpose, step: int = 0) -> None:
+    """Make all draws from here on depend on nothing but seed, purpose and step.
 
     A training step is then a function of the weights it starts from, which is what makes a
-    resumed run equal an uninterrupted one.
+    resumed run equal an uninterrupted one, and several processes equal one.
     """
-    key = np.random.SeedSequence((seed, PURPOSES.index(purpose), step, rank))
+    key = np.random.SeedSequence((seed, PURPOSES.index(purpose), step))
     torch.manual_seed(int(key.generate_state(1, np.uint64)[0] >> np.uint64(1)))
 
 
@@ -46,10 +47,11 @@ class TrainingModule(lightning.LightningModule):
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         step = self.global_step
-        seed_draws(self.seed, "step", step, self.global_rank)
-        terms = self.method.loss(batch, step)
-        check_terms(terms, step)
-        self.terms = {name: (weight, value.detach()) for name, (weight, value) in terms.items()}
+        seed_draws(self.seed, "step", step)
+        with together(len(batch)):
+            terms = self.method.loss(batch, step)
+            self.terms = mean_terms(terms)
+        check_terms(self.terms, step)
         return total(terms)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:

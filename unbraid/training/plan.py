@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 import unbraid
-from unbraid.data import DATASETS
-from unbraid.data.arrays import is_file, open_file
+from unbraid.data import DATASETS, data_kind, data_options
+from unbraid.data.own import is_path
 from unbraid.methods import find_method
 from unbraid.settings import Table, as_table, build, closest, merge, read_toml
 from unbraid.training.config import TrainingConfig
@@ -52,7 +51,7 @@ def make_plan(
     """Resolve the settings of a run.
 
     Args:
-        data: a name of the catalogue or a file of arrays.
+        data: a name of the catalogue, or the path of a file or folder.
         method: a name of the catalogue of methods.
         preset: a folder of presets such as `sprites` or `sprites/fast`, a TOML file, or "none";
             without one, the data set's own preset is taken, else that of its kind.
@@ -61,13 +60,14 @@ def make_plan(
         kind: of data in memory, which are in no catalogue.
     """
     find_method(method)
-    kind = kind or _kind_of(data)
+    settings = settings or {}
+    kind = kind or data_kind(data, settings.get("data"))
     name = preset if preset is not None else _default_preset(data, kind, method)
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}.")
     where = name if name.endswith(".toml") else f"{name}/{method}.toml"
     return _build(
-        (data, method, name, seed), read_preset(name, method), where=where, settings=settings or {}
+        (data, method, name, seed), read_preset(name, method), where=where, settings=settings
     )
 
 
@@ -110,23 +110,11 @@ def _sections(table: Mapping[str, Any], where: str, data: str, method: str) -> d
 
 
 def _data_options(data: str, table: Table, where: str) -> Table:
-    if data in DATASETS:
-        config = import_module(f"unbraid.data.{DATASETS[data].module}").Config
-        return as_table(build(config, table, where=where))
+    if data in DATASETS or is_path(data):
+        return as_table(data_options(data, table, where=where))
     if table:
         raise KeyError(f"{where}: {data} has no settings of its own, got {', '.join(table)}.")
-    return {}
-
-
-def _kind_of(data: str) -> str:
-    if data in DATASETS:
-        return DATASETS[data].kind
-    if is_file(data):
-        return open_file(data).spec.kind
-    raise KeyError(
-        f"there is no data set or file '{data}'.{closest(data, DATASETS)} "
-        "`unbraid data list` shows all; your own arrays go in an .npz file."
-    )
+    return {}  # a corpus in memory
 
 
 def preset_names(method: str) -> list[str]:
@@ -149,4 +137,6 @@ def read_preset(name: str, method: str) -> Table:
 
 
 def _default_preset(data: str, kind: str, method: str) -> str:
-    return next((n for n in (data, kind) if n in preset_names(method)), "none")
+    """Return the data set's own preset, that of the benchmark it stands in for, or the kind's."""
+    stand_in = DATASETS[data].stand_in if data in DATASETS else ""
+    return next((n for n in (data, stand_in, kind) if n in preset_names(method)), "none")

@@ -37,7 +37,7 @@ class Display(lightning.Callback):
         self, trainer: Trainer, module: Any, outputs: Any, batch: Any, index: int
     ) -> None:
         step = trainer.global_step
-        self.sequences += len(batch)
+        self.sequences += len(batch) * trainer.world_size
         for note in self.book.notes[self.said :]:
             self.console.print(f"[yellow]{note}[/yellow]")
         self.said = len(self.book.notes)

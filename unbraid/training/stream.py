@@ -1,5 +1,6 @@
 """Training batches in an order that depends on seed and step alone, so a run can go on anywhere."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -12,20 +13,31 @@ class BatchStream:
     """Full batches of one epoch at a time, each epoch in its own random order.
 
     Iterating starts at the step `start()` tells, also in the middle of an epoch. The rows of a
-    batch are copied by one indexing call; there is no per-item work.
+    batch are copied by one indexing call; there is no per-item work. `waited` counts the seconds
+    that took: a model cannot compute meanwhile.
+
+    Of several processes each gets its slice of the same batches: `place` is (rank, size).
     """
 
     def __init__(
         self, split: Split, batch_size: int, *, seed: int, start: Callable[[], int],
-        device: str = "cpu",
+        device: str = "cpu", place: tuple[int, int] = (0, 1),
     ) -> None:  # fmt: skip
         if len(split) < batch_size:
             raise ValueError(
                 f"the training split has {len(split)} sequences, fewer than one batch of "
                 f"{batch_size}. Set training.batch_size to {len(split)} or less."
             )
+        self.rank, size = place
+        if batch_size % size:
+            near = max(1, batch_size // size) * size
+            raise ValueError(
+                f"a batch of {batch_size} sequences cannot be shared by {size} processes alike. "
+                f"Set training.batch_size to a multiple of {size}, e.g. {near}."
+            )
         self.split, self.batch_size, self.seed = split, batch_size, seed
-        self.start, self.device = start, device
+        self.start, self.device, self.share = start, device, batch_size // size
+        self.waited = 0.0
 
     @property
     def steps_per_epoch(self) -> int:
@@ -43,4 +55,8 @@ class BatchStream:
             rows = order[i * self.batch_size : (i + 1) * self.batch_size]
             # Sorted rows read a memory-mapped file in one direction; the order inside a batch
             # does not matter.
-            yield self.split.take(np.sort(rows), self.device)
+            mine = np.sort(rows)[self.rank * self.share : (self.rank + 1) * self.share]
+            asked = time.perf_counter()
+            batch = self.split.take(mine, self.device)
+            self.waited += time.perf_counter() - asked
+            yield batch

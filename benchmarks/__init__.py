@@ -1,0 +1,1 @@
+"""What a training step costs, measured and counted: `make bench`."""

@@ -1,0 +1,136 @@
+"""`unbraid data`: list, prepare, check and preview data sets and people's own data."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unbraid.cli.use import SplitName
+
+data_app = typer.Typer(help="Data: list, prepare, check, preview.", no_args_is_help=True)
+Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
+Name = Annotated[str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting of the data, e.g. data.split.by=speaker; repeat."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    data_app.command("list")(show)
+    for command in (prepare, check, preview):
+        data_app.command()(command)
+    app.add_typer(data_app, name="data")
+
+
+def show(json: Json = False) -> None:
+    """Show the data sets there are, and which are at hand."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from unbraid.tasks.catalogue import at_hand, data_facts, origin
+
+    facts = data_facts()
+    if json:
+        typer.echo(jsonlib.dumps(facts, indent=1))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("data set", "kind", "origin", "here", "what"):
+        table.add_column(column, overflow="fold", no_wrap=column in ("data set", "kind"))
+    for fact in facts:
+        table.add_row(fact["name"], fact["kind"], origin(fact), at_hand(fact), fact["about"])
+    Console().print(table)
+
+
+def prepare(
+    name: Annotated[str, typer.Argument(help="A data set of `unbraid data list`.")],
+    root: Annotated[Path | None, typer.Option(help="Folder with the publisher's files.")] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch the files to --root.")
+    ] = False,
+    sets: Sets = None,
+) -> None:
+    """Build the memory-mapped cache of a data set from its files."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    from unbraid.tasks import prepare as work
+
+    options = _options(sets)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    console = Console()
+    bars = Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True,
+        disable=not console.is_terminal,
+    )  # fmt: skip
+    with bars as bar:
+        task = bar.add_task(f"preparing {name}", total=1.0)
+        said = work.prepare(
+            name, root, download=download, options=options,
+            progress=lambda share: bar.update(task, completed=share),
+        )  # fmt: skip
+        for line in said:
+            bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def check(
+    data: Name, sets: Sets = None, json: Json = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Examine every sequence, however many there are.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Say what data hold, what will be done with them, and what is wrong with them."""
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from unbraid.tasks.doctor import check_data
+    from unbraid.tasks.doctor_words import screen, verdict
+
+    console = Console()
+    options = _options(sets)
+    if json:
+        found = check_data(data, options, deep=deep)
+        typer.echo(jsonlib.dumps(asdict(found), indent=1))
+    else:
+        with console.status(f"examining {data}"):
+            found = check_data(data, options, deep=deep)
+        for part in screen(found):
+            console.print(part, highlight=False, markup=False)
+        console.print(verdict(found), soft_wrap=True)
+    if not found.ready:
+        raise typer.Exit(2)
+
+
+def preview(
+    data: Name,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder, or a .png file [previews/NAME].")
+    ] = None,
+    count: Annotated[int, typer.Option(help="How many sequences.")] = 6,
+    split: SplitName = "train",
+    sets: Sets = None,
+) -> None:
+    """Draw some sequences with their labels, and how often labels and lengths occur."""
+    from unbraid.tasks.preview import preview as work
+
+    for path in work(data, _options(sets), out=out, count=count, split=split):
+        typer.echo(f"wrote {path}")
+
+
+def _options(sets: list[str] | None) -> dict[str, Any]:
+    """Return the settings of the data; there are no other settings here."""
+    from unbraid.settings import closest, parse_sets
+
+    table = parse_sets(sets or [])
+    for section in table:
+        if section != "data":
+            raise KeyError(
+                f"--set: there is no section '{section}' here.{closest(section, ['data'])}"
+            )
+    options = table.get("data", {})
+    if not isinstance(options, dict):
+        raise ValueError(f"--set wants data.name=value, got data={options}.")
+    return options

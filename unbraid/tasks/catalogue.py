@@ -1,0 +1,53 @@
+"""The data sets there are, and which of them are at hand."""
+
+from dataclasses import asdict
+from typing import Any
+
+from unbraid.data import DATASETS, data_module
+from unbraid.data.cache import find_prepared
+
+
+def data_facts() -> list[dict[str, Any]]:
+    """Return the catalogue with two more fields: `prepared`, a cache, and `files`, a folder.
+
+    Both are paths, empty where there is none.
+    """
+    return [
+        {"name": name, **asdict(entry), "prepared": _prepared(name), "files": _files(name)}
+        for name, entry in DATASETS.items()
+    ]
+
+
+def origin(fact: dict[str, Any]) -> str:
+    """Say where a data set comes from."""
+    if fact["embedded"]:
+        return "embedded"
+    got = "apply to publisher" if fact["gated"] else "open"
+    return f"{got}, stand-in for {fact['stand_in']}" if fact["stand_in"] else got
+
+
+def at_hand(fact: dict[str, Any]) -> str:
+    """Say whether a data set can be trained on at once."""
+    if fact["embedded"]:
+        return "always"
+    if fact["prepared"]:
+        return "prepared"
+    return "files there" if fact["files"] else "no"
+
+
+def _prepared(name: str) -> str:
+    try:
+        found = find_prepared(name, {})
+    except ValueError:
+        return ""  # damaged, or of another version: it would be made anew
+    return str(found.folder) if found else ""
+
+
+def _files(name: str) -> str:
+    if DATASETS[name].embedded:
+        return ""
+    try:
+        root = data_module(name).SET.root("")
+    except ImportError:
+        return ""  # one data set that cannot be imported must not hide the others
+    return str(root) if root else ""

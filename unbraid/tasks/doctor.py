@@ -1,0 +1,136 @@
+"""Look at data before training on them: what they are, what will be done, what is wrong."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from unbraid.data import DATASETS, data_options, load_data
+from unbraid.data.corpus import Corpus
+from unbraid.data.examine import Contents, examine
+from unbraid.methods import METHODS, count_parameters
+from unbraid.records import Spec
+from unbraid.settings import Table, as_table
+from unbraid.tasks.findings import Case, Finding, Planned, find
+from unbraid.training.plan import Plan, make_plan
+
+PREFERRED = "dbse"  # what `unbraid fit` takes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What a look at data found.
+
+    Attributes:
+        data: name or path.
+        ready: whether they can be trained on.
+        command: what to type to train on them; empty if that cannot be done.
+        findings: problems, warnings, notes, the most important first.
+        scaling: how values are changed for a model, in words.
+        settings: of the data set or reader, all of them.
+        methods: what each method would do.
+        contents: what the data hold; None if they could not be read.
+    """
+
+    data: str
+    ready: bool
+    command: str = ""
+    findings: tuple[Finding, ...] = ()
+    scaling: str = ""
+    settings: Mapping[str, Any]
+    methods: tuple[Planned, ...] = ()
+    contents: Contents | None = None
+
+
+def check_data(
+    data: str | Corpus, options: Mapping[str, Any] | None = None, *, deep: bool = False
+) -> Examination:
+    """Examine data before training on them; what cannot be read is a finding, not an error.
+
+    Args:
+        data: a name of the catalogue, the path of a file or folder, or a corpus in memory.
+        options: settings of the data set or of the reader of the path.
+        deep: look at the values of all sequences, however many there are.
+    """
+    name = data if isinstance(data, str) else data.spec.name
+    settings: Table = {}
+    try:
+        if isinstance(data, str):
+            settings = as_table(data_options(data, options or {}, where="--set"))
+            data = load_data(data, options)
+    except (ValueError, KeyError, OSError, ImportError) as error:
+        problem = Finding("problem", _sentence(error))
+        return Examination(data=name, ready=False, findings=(problem,), settings=settings)
+    contents, spec = examine(data, deep=deep), data.spec
+    methods = tuple(_planned(name, method, spec, options) for method in METHODS)
+    case = Case(contents, methods, settings, published=name in DATASETS)
+    findings = find(case)
+    ready = not any(finding.level == "problem" for finding in findings)
+    return Examination(
+        data=name, ready=ready, command=_command(name, options or {}, methods) if ready else "",
+        findings=findings, scaling=_scaling(spec), settings=settings, methods=methods,
+        contents=contents,
+    )  # fmt: skip
+
+
+def _sentence(error: Exception) -> str:
+    """Return what an error says; str() of a KeyError would put quotes around it."""
+    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
+def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | None) -> Planned:
+    """Resolve the settings of a method and build it without memory, to see whether sizes fit."""
+    try:
+        settings = {"data": options} if options else None
+        plan = make_plan(name, method, settings=settings, kind=spec.kind)
+        with torch.device("meta"):
+            model = METHODS[method](spec, plan.method_config)
+    except (ValueError, KeyError, ImportError) as error:
+        return Planned(method=method, refusal=_sentence(error))
+    return Planned(
+        method=method, preset=plan.preset, parameters=count_parameters(model),
+        batch_size=min(plan.training.batch_size, spec.size), budget=_budget(plan),
+    )  # fmt: skip
+
+
+def _budget(plan: Plan) -> str:
+    c = plan.training
+    minutes = f", {c.max_minutes:g} min at most" if c.max_minutes else ""
+    return (f"{c.steps:,} steps" if c.steps else f"{c.epochs} epochs") + minutes
+
+
+def _scaling(spec: Spec) -> str:
+    if spec.kind != "video":
+        return "every channel less its mean, over its standard deviation, both of training"
+    white = spec.scale[0]
+    return "pixels as they are, in [0, 1]" if white == 1.0 else f"pixels divided by {white:g}"
+
+
+def _command(name: str, options: Mapping[str, Any], methods: tuple[Planned, ...]) -> str:
+    """Return the words that train on these data, with the settings they were looked at with."""
+    fitting = [plan.method for plan in methods if not plan.refusal]
+    method = [] if PREFERRED in fitting else ["--method", fitting[0]]
+    sets = [
+        word for key, value in flat(options) for word in ("--set", f"data.{key}={_word(value)}")
+    ]
+    return shlex.join(["unbraid", "fit", name, *method, *sets])
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a nested table by their dotted names.
+
+    >>> list(flat({"split": {"by": "who"}, "window": 4}))
+    [('split.by', 'who'), ('window', 4)]
+    """
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,85 @@
+"""Lightning's Trainer as runs use it: quiet, without pickle, stopped politely."""
+
+import logging
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import lightning
+from lightning.pytorch.strategies import DDPStrategy
+
+from unbraid.training.batchnorm import SharedStatistics
+from unbraid.training.callbacks import Clock
+from unbraid.training.checkpoint import SafeCheckpointIO
+from unbraid.training.processes import place
+
+
+def make_trainer(
+    callbacks: list[lightning.Callback], steps: int, clip: float, device: str
+) -> lightning.Trainer:
+    """Return a Trainer that keeps to our own bookkeeping and says nothing.
+
+    If this process was started with others, they train together (DDP).
+    """
+    with quiet():
+        return lightning.Trainer(
+            accelerator="cpu" if device == "cpu" else "auto", max_steps=steps, max_epochs=-1,
+            callbacks=callbacks, logger=False, enable_checkpointing=False,
+            enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
+            gradient_clip_val=clip or None, **_processes(device),
+        )  # fmt: skip
+
+
+def _processes(device: str) -> dict[str, Any]:
+    """Return the Trainer's settings for the processes there are."""
+    here, plugins = place(), [SafeCheckpointIO()]
+    if here.size == 1:
+        return {"devices": 1, "plugins": plugins}
+    on_cpu = device == "cpu"
+    return {
+        "devices": here.local_size, "num_nodes": here.nodes,
+        # BatchNorm's statistics are those of all processes: no need to send them around.
+        "strategy": DDPStrategy(broadcast_buffers=False, gradient_as_bucket_view=True),
+        "plugins": [*plugins, SharedStatistics()] if on_cpu else plugins,
+        "sync_batchnorm": not on_cpu,
+    }  # fmt: skip
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Lightning's tips and notices off the screen."""
+    loggers = [logging.getLogger(f"lightning.{part}") for part in ("pytorch", "fabric")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def stop_on_signal(clock: Clock, trainer: lightning.Trainer) -> Iterator[None]:
+    """Turn the first Ctrl-C (or a polite kill) into a stop after the present step."""
+
+    def stop(number: int, frame: Any) -> None:
+        signal.signal(number, signal.default_int_handler)  # a second one stops at once
+        clock.stop(trainer, "interrupted")
+
+    old = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            old[number] = signal.signal(number, stop)
+        clock.on_signal = stop
+    except ValueError:  # not in the main thread: leave signals alone
+        old = {}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
