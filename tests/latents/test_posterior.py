@@ -1,12 +1,17 @@
 import pytest
 import torch
 
-from unbraid.latents.posterior import FactorisedPosterior, FullPosterior, SequencePosterior
+from unbraid.latents.posterior import (
+    FactorisedPosterior,
+    FullPosterior,
+    PooledPosterior,
+    SequencePosterior,
+)
 
 LENGTHS = (5, 3, 2, 4)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
 EVERY = torch.ones(4, 5, dtype=torch.bool)
-POSTERIORS = [SequencePosterior, FullPosterior, FactorisedPosterior]
+POSTERIORS = [SequencePosterior, FullPosterior, FactorisedPosterior, PooledPosterior]
 
 
 @pytest.mark.parametrize("cls", POSTERIORS)
@@ -21,8 +26,9 @@ def test_padding_changes_neither_posterior(cls: type):
         torch.testing.assert_close(alone.d.log_var[0], q.d.log_var[i, :length])
 
 
-def test_the_static_posterior_alone_is_the_same():
-    posterior, h = SequencePosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
+@pytest.mark.parametrize("cls", [SequencePosterior, PooledPosterior])
+def test_the_static_posterior_alone_is_the_same(cls: type):
+    posterior, h = cls(3, 6, 2, 4), torch.randn(4, 5, 3)
     assert torch.equal(posterior.static(h, MASK).mean, posterior(h, MASK).s.mean)
 
 
@@ -52,3 +58,9 @@ def test_the_full_posterior_reads_s_into_d():
     with torch.no_grad():
         posterior.static_head.linear.bias[:6] += 1.0
     assert not torch.equal(posterior(h, EVERY).d.mean, before)
+
+
+def test_a_pooled_static_code_does_not_depend_on_the_order_of_steps():
+    posterior, h = PooledPosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    torch.testing.assert_close(posterior(h[:, order], EVERY).s.mean, posterior(h, EVERY).s.mean)

@@ -70,3 +70,37 @@ class FactorisedPosterior(nn.Module):
         """Return both posteriors."""
         q_s = self.static_head(run_recurrent(self.reader, h, mask)[1])
         return Posterior(q_s, self.dynamic_head(self.step(h)))
+
+
+class PooledPosterior(nn.Module):
+    """s from the mean over time of per-step features, d_t from an LSTM over them.
+
+    In no paper. What moves averages out before s is read, so s holds little of it from the first
+    steps of training on, where the last state of an LSTM holds it first and must be made to let go.
+    """
+
+    def __init__(self, features: int, static_dim: int, dynamic_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.step = nn.Sequential(nn.Linear(features, hidden), nn.ReLU())
+        self.static_head = GaussianHead(hidden, static_dim)
+        self.tracker = nn.LSTM(features, hidden, batch_first=True)
+        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+
+    def forward(self, h: Features, mask: Steps) -> Posterior:
+        """Return both posteriors."""
+        tracked, _ = run_recurrent(self.tracker, h, mask)
+        return Posterior(self.static(h, mask), self.dynamic_head(tracked))
+
+    def static(self, h: Features, mask: Steps) -> Gaussian:
+        """Return q(s | x) alone; the order of steps does not matter to it."""
+        exists = mask[..., None]
+        pooled = (self.step(h) * exists).sum(1) / exists.sum(1).clamp(min=1)
+        return self.static_head(pooled)
+
+
+POSTERIORS = {
+    "sequence": SequencePosterior,
+    "pooled": PooledPosterior,
+    "full": FullPosterior,
+    "factorised": FactorisedPosterior,
+}

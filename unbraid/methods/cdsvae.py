@@ -16,6 +16,8 @@ Departures:
 * Series have no accepted view that keeps the dynamics: `dynamic_view="auto"` drops I(d; x) for
   them; "scale" (one random factor per channel) is offered as an option. For video, "auto" is
   batched tensor code that does what kornia does, four times faster; "kornia" takes kornia.
+* `posterior="pooled"` (our own) reads s from the mean of features over time: the shuffled view then
+  has the very same s, and I(s; x) only tells sequences apart.
 * MWS takes the variance where the authors' code takes it for a standard deviation.
 """
 
@@ -24,7 +26,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from unbraid.latents.posterior import SequencePosterior
+from unbraid.latents.posterior import PooledPosterior, SequencePosterior
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import NetConfig, decoder_for, encoder_for
@@ -35,6 +37,11 @@ from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
 from unbraid.views import ViewName, dynamic_view_for, static_order
 
+SHUFFLED: dict[str, type[SequencePosterior] | type[PooledPosterior]] = {
+    "sequence": SequencePosterior,
+    "pooled": PooledPosterior,
+}  # those that read s alone
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CDSVAEConfig:
@@ -42,6 +49,7 @@ class CDSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
+    posterior: Literal["sequence", "pooled"] = "sequence"
     mi: Literal["contrastive", "mws"] = "contrastive"
     static_view: Literal["shuffle", "reverse", "none"] = "shuffle"
     dynamic_view: ViewName = "auto"
@@ -67,14 +75,14 @@ class CDSVAE(VariationalMethod):
         "NeurIPS 2021"
     )
     Config = CDSVAEConfig
-    posterior: SequencePosterior
+    posterior: SequencePosterior | PooledPosterior
 
     def __init__(self, spec: Spec, config: CDSVAEConfig) -> None:
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder_for(spec, net)
-        self.posterior = SequencePosterior(
+        self.posterior = SHUFFLED[c.posterior](
             self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
         )
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)

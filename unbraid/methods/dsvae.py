@@ -10,25 +10,20 @@ Letters: f, s -> s; z_t -> d_t; alpha (weight of the KLs) -> w_kl_static, w_kl_d
 
 Departures: `posterior="sequence"` (bi-LSTM, then a forward RNN) is the network of the later
 papers' re-runs and the default; "full" and "factorised" are the two of the original paper, the
-former conditioned on the mean of q(s | x). Both KLs have a weight, 1 in the paper.
+former conditioned on the mean of q(s | x); "pooled" is our own. Both KLs have a weight, 1 in the
+paper.
 """
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from unbraid.latents.posterior import FactorisedPosterior, FullPosterior, SequencePosterior
+from unbraid.latents.posterior import POSTERIORS
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import NetConfig, decoder_for, encoder_for
 from unbraid.objectives.evidence import negative_elbo
 from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Spec, Terms
-
-POSTERIORS = {
-    "sequence": SequencePosterior,
-    "full": FullPosterior,
-    "factorised": FactorisedPosterior,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +32,7 @@ class DSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "full", "factorised"] = "sequence"
+    posterior: Literal["sequence", "pooled", "full", "factorised"] = "sequence"
     w_reconstruction: float = 1.0
     w_kl_static: float = 1.0
     w_kl_dynamic: float = 1.0

@@ -19,6 +19,7 @@ Departures:
 * With `partner="batch"` the other factor comes from another sequence's posterior instead of the
   prior, and all 2n members serve both factors.
 * `positives="self"` takes the anchor's own regenerated code, as the authors' code does.
+* `posterior="pooled"` is our own; see `latents/posterior.py`.
 * No gradient passes through the bank unless `bank_gradient` (3037 GFLOP per step); generated
   sequences do not move BatchNorm's running statistics.
 """
@@ -30,7 +31,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from unbraid.latents.posterior import SequencePosterior
+from unbraid.latents.posterior import POSTERIORS
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import NetConfig, decoder_for, encoder_for
@@ -53,6 +54,7 @@ class SPYLConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
+    posterior: Literal["sequence", "pooled"] = "sequence"
     negatives: Pool = "farthest"
     positives: Literal["pool", "self"] = "pool"
     views: Literal["predictive", "reparametrised"] = "predictive"
@@ -92,7 +94,7 @@ class SPYL(VariationalMethod):
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder_for(spec, net)
-        self.posterior = SequencePosterior(
+        self.posterior = POSTERIORS[c.posterior](
             self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
         )
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
