@@ -118,7 +118,7 @@ def lines(row: Mapping[str, Any]) -> list[Row]:
             f"{LABELS[row['over']]}: cost": ", ".join(
                 f"{size}: {cost:.3g}" for size, cost in zip(row["sizes"], row[name], strict=True)
             ),
-            "exponent": f"{slope + 0.0:.2f}",
+            "exponent": f"{round(slope, 2) + 0.0:.2f}",
         }
         for name, slope in row["exponents"].items()
     ]  # fmt: skip

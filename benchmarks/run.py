@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks import growth, speed
 from benchmarks.choice import PRESETS, methods_of
 from benchmarks.startup import start_up
-from benchmarks.tables import BASELINE, SPEED, machine, markdown
+from benchmarks.tables import BASELINE, SPEED, WAITING, machine, markdown
 from benchmarks.workers import WorkerError
 
 PARTS = ("startup", "speed", "waiting", "growth")
@@ -73,7 +73,7 @@ class Bench:
         self._tell(f"waiting for data: {', '.join(names) or 'no other real data here'}")
         rows = self.found["waiting"] = list(speed.waiting(jobs, self.effort))
         if rows:
-            self._show("Waiting for data on other real data", markdown(rows))
+            self._show("Waiting for data on other real data", markdown(rows, WAITING))
 
     def growth(self) -> None:
         """Print how cost grows with each size."""

@@ -14,6 +14,10 @@ SPEED = {
     "encode_seq_s": "encoding seq/s", "encode_peak_gb": "peak GB, encoding", "gflop_s": "GFLOP/s",
     "of_matmul": "of matmul", "of_convolution": "of convolution",
 }  # fmt: skip
+WAITING = {
+    "method": "method", "preset": "preset", "data": "data", "train_seq_s": "training seq/s",
+    "step_s": "seconds per step", "train_peak_gb": "peak GB", "waiting": "waiting",
+}  # fmt: skip
 BASELINE = {
     "method": "method", "preset": "preset", "baseline": "baseline",
     "baseline_train_seq_s": "its training seq/s", "train_ratio": "ours / its",

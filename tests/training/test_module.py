@@ -47,3 +47,13 @@ def test_every_purpose_has_draws_of_its_own():
 def test_the_loss_is_the_sum_of_weight_times_value():
     terms = {"a": (2.0, torch.tensor(3.0)), "b": (-0.5, torch.tensor(4.0))}
     assert total(terms).item() == 4.0
+
+
+def test_a_cosine_ends_with_the_budget_in_minutes_if_that_comes_first():
+    config = TrainingConfig(schedule="cosine", lr_end=0.02)
+    spent = 0.5
+    factor = learning_rate_factor(config, 1000, lambda: spent)
+    assert factor(10) == pytest.approx(0.51)  # half the minutes are gone
+    assert factor(900) < 0.06  # nearly all steps are
+    spent = 1.0
+    assert factor(10) == pytest.approx(0.02)

@@ -30,6 +30,8 @@ class Clock(lightning.Callback):
         self.before = 0.0
         self.started = time.monotonic()
         self.reason = ""
+        self.spent = 0.0
+        """Share of the budget that was used up when the last step ended; 0 without a budget."""
         self.on_signal: Any = None
 
     @property
@@ -49,7 +51,8 @@ class Clock(lightning.Callback):
             signal.signal(signal.SIGTERM, self.on_signal)
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        if self.max_minutes and self.minutes >= self.max_minutes:
+        self.spent = self.minutes / self.max_minutes if self.max_minutes else 0.0
+        if self.spent >= 1:
             self.stop(trainer, "budget")
         if trainer.world_size > 1:
             self._agree(trainer)
@@ -61,10 +64,10 @@ class Clock(lightning.Callback):
 
     def _agree(self, trainer: Trainer) -> None:
         """Stop at the same step as the other processes, as soon as one of them wants to."""
-        device = trainer.strategy.root_device
-        strongest = torch.tensor(REASONS.index(self.reason), device=device)
-        torch.distributed.all_reduce(strongest, torch.distributed.ReduceOp.MAX)
-        self.reason = REASONS[int(strongest)]
+        said = torch.tensor([float(REASONS.index(self.reason)), self.spent], dtype=torch.float64)
+        said = said.to(trainer.strategy.root_device)
+        torch.distributed.all_reduce(said, torch.distributed.ReduceOp.MAX)
+        self.reason, self.spent = REASONS[int(said[0])], float(said[1])
         trainer.should_stop = bool(self.reason)
 
     def state_dict(self) -> dict[str, Any]:

@@ -12,7 +12,9 @@ class TrainingConfig:
 
     batch_size: int = 64
     lr: float = 1e-3
-    schedule: Literal["constant", "cosine"] = "constant"  # cosine: down to a tenth of `lr`
+    # cosine: down to `lr_end` of `lr` at the end of the budget, in steps or in minutes
+    schedule: Literal["constant", "cosine"] = "constant"
+    lr_end: float = 0.1  # share of `lr`
     warmup_steps: int = 0  # linear rise of the rate from zero
     clip: float = 0.0  # norm of the gradient at most; 0 = no clipping
 
@@ -29,6 +31,8 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
+        if not 0 <= self.lr_end <= 1:
+            raise ValueError(f"lr_end must lie between 0 and 1, got {self.lr_end}.")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
         at_least(self, 0, "keep_every")

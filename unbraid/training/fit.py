@@ -197,6 +197,7 @@ class _Session:
         self.steps = c.steps or c.epochs * stream.steps_per_epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
         self.clock = Clock(c.max_minutes)
+        self.module.spent = lambda: self.clock.spent
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         validation = Validation(corpus.validation, c, run.path / "validation.csv", plan.seed)
         callbacks: list[lightning.Callback] = [self.clock]

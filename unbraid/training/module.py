@@ -43,6 +43,7 @@ class TrainingModule(lightning.LightningModule):
         super().__init__()
         self.method, self.config = method, config
         self.seed, self.steps = seed, steps
+        self.spent: Callable[[], float] = lambda: 0.0  # share of a budget in minutes
         self.terms: Terms = {}
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
@@ -59,15 +60,20 @@ class TrainingModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> dict[str, object]:  # type: ignore[override]
         optimizer = Adam(self.method.parameters(), lr=self.config.lr, foreach=True)
-        schedule = LambdaLR(optimizer, learning_rate_factor(self.config, self.steps))
+        schedule = LambdaLR(optimizer, learning_rate_factor(self.config, self.steps, self.spent))
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
 
 
-def learning_rate_factor(config: TrainingConfig, steps: int) -> Callable[[int], float]:
+def learning_rate_factor(
+    config: TrainingConfig, steps: int, spent: Callable[[], float] = lambda: 0.0
+) -> Callable[[int], float]:
     """Return the factor on `lr` at every step.
+
+    A cosine ends with the steps, or with the budget in minutes if that comes first. In the second
+    case the rate follows the clock, so two runs are alike but not equal.
 
     >>> factor = learning_rate_factor(TrainingConfig(schedule="cosine", warmup_steps=10), 110)
     >>> [round(factor(step), 3) for step in (0, 5, 10, 60, 110)]
@@ -79,6 +85,7 @@ def learning_rate_factor(config: TrainingConfig, steps: int) -> Callable[[int], 
         if config.schedule == "constant" or step < config.warmup_steps:
             return rise
         gone = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
-        return 0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, gone)))
+        fall = 0.5 * (1 + math.cos(math.pi * min(1.0, max(gone, spent()))))
+        return config.lr_end + (1 - config.lr_end) * fall
 
     return factor

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import lightning
+from lightning.pytorch.plugins.layer_sync import LayerSync
 from lightning.pytorch.strategies import DDPStrategy
+from torch import nn
 
-from unbraid.training.batchnorm import SharedStatistics
+from unbraid.nets.batchnorm import keep_statistics, share_statistics
 from unbraid.training.callbacks import Clock
 from unbraid.training.checkpoint import SafeCheckpointIO
 from unbraid.training.processes import place
@@ -45,6 +47,18 @@ def _processes(device: str) -> dict[str, Any]:
         "plugins": [*plugins, SharedStatistics()] if on_cpu else plugins,
         "sync_batchnorm": not on_cpu,
     }  # fmt: skip
+
+
+class SharedStatistics(LayerSync):
+    """BatchNorm over all processes on CPUs, for which Lightning's own plugin is not made."""
+
+    def apply(self, model: nn.Module) -> nn.Module:
+        share_statistics(model)
+        return model
+
+    def revert(self, model: nn.Module) -> nn.Module:
+        keep_statistics(model)
+        return model
 
 
 @contextmanager

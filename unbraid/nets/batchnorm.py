@@ -9,25 +9,22 @@ from functools import partial
 from typing import Any
 
 import torch
-from lightning.pytorch.plugins.layer_sync import LayerSync
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import batch_norm
 
 
-class SharedStatistics(LayerSync):
-    """Lets every BatchNorm layer of a model ask all processes while it trains."""
+def share_statistics(model: nn.Module) -> None:
+    """Let every BatchNorm layer of a model ask all processes while it trains."""
+    for norm in _norms(model):
+        norm.__dict__["forward"] = partial(normalise, norm)
 
-    def apply(self, model: nn.Module) -> nn.Module:
-        for norm in _norms(model):
-            norm.__dict__["forward"] = partial(normalise, norm)
-        return model
 
-    def revert(self, model: nn.Module) -> nn.Module:
-        for norm in _norms(model):
-            norm.__dict__.pop("forward", None)
-        return model
+def keep_statistics(model: nn.Module) -> None:
+    """Undo `share_statistics`."""
+    for norm in _norms(model):
+        norm.__dict__.pop("forward", None)
 
 
 def normalise(norm: nn.modules.batchnorm._BatchNorm, x: Tensor) -> Tensor:
