@@ -14,13 +14,13 @@ Departures:
 * 2n negatives for each of n anchors would be 2n² decoded sequences. One bank of 2n is generated
   per batch, n for s (s̃_j from every posterior j, d̃ from the prior) and n for d (the reverse);
   each anchor draws its positive and takes its negatives from it by the rank of their sources.
-  Counted at the sizes of `sprites/authors`, batch 100: the bank is 676 of 1685 GFLOP per step,
+  Counted at the sizes of `sprites/authors`, batch 100: the bank is 676 of 1299 GFLOP per step,
   where the authors' code takes 5742. Its effect on quality beside 2n² views was not measured.
 * With `partner="batch"` the other factor comes from another sequence's posterior instead of the
   prior, and all 2n members serve both factors.
 * `positives="self"` takes the anchor's own regenerated code, as the authors' code does.
 * `posterior="pooled"` is our own; see `latents/posterior.py`.
-* No gradient passes through the bank unless `bank_gradient` (3037 GFLOP per step); generated
+* No gradient passes through the bank unless `bank_gradient` (1896 GFLOP per step); generated
   sequences do not move BatchNorm's running statistics.
 """
 

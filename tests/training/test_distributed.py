@@ -1,0 +1,263 @@
+"""Two processes on this machine train as one does, and encode what one encodes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import unbraid
+from unbraid.data.arrays import from_arrays
+from unbraid.training.callbacks import read_rows
+from unbraid.training.fit import Run, open_run, resume, run_plan
+from unbraid.training.guards import NonFiniteLossError
+from unbraid.training.plan import Plan, make_plan
+from unbraid.training.processes import Place, launch, must_launch, place
+
+TINY: dict[str, Any] = {
+    "static_dim": 6, "dynamic_dim": 4,
+    "net": {"channels": [4, 8], "features": 8, "hidden": 8, "series_layers": [8, 12, 8]},
+}  # fmt: skip
+STEPS = 25
+TRAINING: dict[str, Any] = {
+    "batch_size": 12, "lr": 1e-3, "steps": STEPS, "log_every": 1, "validate_every": 10,
+    "clip": 1e3,
+}  # fmt: skip
+# name -> method, kind of data, what differs from the defaults of the method
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "dsvae": ("dsvae", "video", {}),
+    "cdsvae": ("cdsvae", "video", {}),
+    "spyl": ("spyl", "video", {}),
+    "dbse": ("dbse", "video", {}),
+    "cdsvae-mws": ("cdsvae", "series", {"mi": "mws"}),
+    "cdsvae-audio": ("cdsvae", "audio", {}),
+    "spyl-batch": ("spyl", "video", {"partner": "batch", "negatives": "random"}),
+    "spyl-series": ("spyl", "series", {"views": "reparametrised", "positives": "self"}),
+    "spyl-gradient": ("spyl", "audio", {"bank_gradient": True, "negatives": "middle"}),
+}
+
+
+def write_data(folder: Path) -> dict[str, str]:
+    """Sixty sequences of every kind, of unequal lengths; series with holes."""
+    rng = np.random.default_rng(0)
+    start, colour = rng.integers(8, size=60), rng.integers(80, 255, size=(60, 3))
+    video = np.zeros((60, 5, 3, 8, 8), np.uint8)
+    for i in range(60):
+        for t in range(5):
+            video[i, t, :, (start[i] + t) % 8] = colour[i, :, None]
+    series = rng.normal(size=(60, 20, 3)).cumsum(1).astype(np.float32)
+    series[rng.random(series.shape) < 0.05] = np.nan
+    values = {"video": video, "audio": rng.normal(size=(60, 6, 5)).astype(np.float32)}
+    for kind, x in (values | {"series": series}).items():
+        lengths = {} if kind == "series" else {"lengths": rng.integers(3, x.shape[1] + 1, 60)}
+        np.savez(folder / f"{kind}.npz", x=x, **lengths)
+    return {kind: str(folder / f"{kind}.npz") for kind in ("video", "audio", "series")}
+
+
+def plans(data: dict[str, str], **training: Any) -> dict[str, Plan]:
+    return {
+        case: make_plan(
+            data[kind], method, preset="none",
+            settings={
+                "method": TINY | more, "training": TRAINING | training, "data": {"kind": kind},
+            },
+        )
+        for case, (method, kind, more) in CASES.items()
+    }  # fmt: skip
+
+
+def train_all(todo: dict[str, Plan], folder: Path) -> Place:
+    for case, plan in todo.items():
+        run_plan(plan, folder / case)
+    return place()
+
+
+def curve(run: Run) -> dict[str, np.ndarray]:
+    """Every column of the log, a number per step."""
+    rows = read_rows(run.path / "log.csv")
+    return {k: np.array([float(row[k]) for row in rows]) for k in rows[0] if k != "minutes"}
+
+
+def program(*words: str, runner: tuple[str, ...] = ("-m", "unbraid")) -> list[str]:
+    return [sys.executable, *runner, *words]
+
+
+def words_of(data: str, out: Path, steps: int = STEPS) -> list[str]:
+    """The command line of the case "spyl", with other steps."""
+    table = {f"training.{k}": v for k, v in (TRAINING | {"steps": steps}).items()}
+    table |= {f"method.{k}": v for k, v in TINY.items() if k != "net"}
+    table |= {f"method.net.{k}": v for k, v in TINY["net"].items()}
+    sets = [word for k, v in table.items() for word in ("--set", f"{k}={v}")]
+    return ["fit", data, "-m", "spyl", "--preset", "none", "--out", str(out), *sets]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def folder(data: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All cases trained by one process in `one`, by two in `two`."""
+    root = tmp_path_factory.mktemp("runs")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    assert train_all(plans(data), root / "one") == Place()
+    where = launch(2, partial(train_all, plans(data), root / "two"))
+    torch.set_num_threads(threads)
+    assert where == Place(0, 2, 0, 2)
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_have_the_loss_curve_of_one(case: str, folder: Path):
+    one, two = (open_run(folder / who / case) for who in ("one", "two"))
+    alone, shared = curve(one), curve(two)
+    assert list(alone) == list(shared)
+    assert len(shared["step"]) == STEPS
+    for term, values in alone.items():
+        # Estimates of mutual information are differences and can be near zero.
+        np.testing.assert_allclose(shared[term], values, rtol=1e-4, atol=1e-5, err_msg=term)
+    held_out = [read_rows(run.path / "validation.csv")[-1] for run in (one, two)]
+    assert float(held_out[0]["loss"]) == pytest.approx(float(held_out[1]["loss"]), rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_end_with_the_weights_of_one(case: str, folder: Path):
+    one, two = (load_file(folder / who / case / "model.safetensors") for who in ("one", "two"))
+    assert one.keys() == two.keys()
+    for name in one:
+        # Adam's first steps are as long for a gradient of rounding errors as for any other.
+        torch.testing.assert_close(two[name].double(), one[name].double(), rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.slow
+def test_one_process_writes_the_run_folder(folder: Path):
+    def files(path: Path) -> list[str]:
+        return sorted(p.relative_to(path).as_posix() for p in path.rglob("*"))
+
+    one, two = folder / "one" / "spyl", folder / "two" / "spyl"
+    assert files(one) == files(two)
+    assert (one / "config.toml").read_text() == (two / "config.toml").read_text()
+    first, second = (open_run(path).about["training"] for path in (one, two))
+    for facts in (first, second):
+        facts |= {"minutes": 0, "waiting": 0}
+    assert first == second
+
+
+@pytest.mark.slow
+def test_codes_by_two_processes_are_those_of_one_in_order(folder: Path, tmp_path: Path):
+    run = open_run(folder / "one" / "spyl")
+    model, split = run.model(), run.corpus().train
+    alone = unbraid.embed(model, split, batch_size=7)
+    shared = unbraid.embed(model, split, batch_size=7, devices=2)
+    for name in ("s", "d", "mask"):
+        assert np.array_equal(getattr(alone, name), getattr(shared, name)), name
+    assert len(np.unique(alone.s, axis=0)) == len(split)  # so that the order is seen
+    few = unbraid.embed(model, split.select(slice(0, 3)), devices=2)  # one batch for two
+    assert np.array_equal(few.s, unbraid.embed(model, split.select(slice(0, 3))).s)
+    words = ("encode", str(run.path), "--split", "train", "--devices", "2")
+    subprocess.run(program(*words, "--out", str(tmp_path / "c.npz")), check=True, timeout=300)
+    with np.load(tmp_path / "c.npz") as kept:
+        np.testing.assert_allclose(kept["s"], alone.s, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_torchrun_gives_the_same_run(folder: Path, data: dict[str, str], tmp_path: Path):
+    runner = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "unbraid")
+    done = subprocess.run(
+        program(*words_of(data["video"], tmp_path), runner=runner),
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("finished after") == 1  # one process speaks
+    found, wanted = curve(open_run(tmp_path / "video" / "spyl" / "0")), folder / "two" / "spyl"
+    for term, values in curve(open_run(wanted)).items():
+        np.testing.assert_allclose(found[term], values, rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_both_and_one_can_go_on(
+    number: int, folder: Path, data: dict[str, str], tmp_path: Path
+):
+    job = subprocess.Popen(
+        program(*words_of(data["video"], tmp_path, 100_000), "--devices", "2"),
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    run = Run(tmp_path / "video" / "spyl" / "0")
+    end = time.monotonic() + 300
+    while time.monotonic() < end and not (run.path / "log.csv").exists():
+        time.sleep(0.1)
+    os.kill(job.pid, number)
+    said = job.communicate(timeout=120)[0]
+    assert job.returncode == 130, said
+    assert "Go on with: unbraid fit --resume" in said
+    about = run.about["training"]
+    assert about["reason"] == "interrupted"
+    more = {"training": {"steps": max(STEPS, about["steps"] + 2)}}
+    resume(run.path, settings=more)
+    found = curve(run)
+    assert len(found["step"]) == more["training"]["steps"]
+    wanted = curve(open_run(folder / "one" / "spyl"))["loss"]
+    np.testing.assert_allclose(found["loss"][:STEPS], wanted, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_arrays_in_memory_train_by_two_processes_and_go_on_by_two(tmp_path: Path):
+    x = np.random.default_rng(0).normal(size=(40, 6, 5)).astype(np.float32)
+    corpus = from_arrays(x, name="noise", options={"kind": "audio"})
+    settings = {"method": TINY, "training": TRAINING | {"steps": 4}}
+    run = unbraid.fit(corpus, "dsvae", preset="none", settings=settings, out=tmp_path, devices=2)
+    more = {"training": {"steps": 8}}
+    unbraid.resume(run.path, settings=more, corpus=corpus, devices=2)
+    alone = unbraid.fit(
+        corpus, "dsvae", preset="none", out=tmp_path / "one",
+        settings={"method": TINY, "training": TRAINING | {"steps": 8}},
+    )  # fmt: skip
+    np.testing.assert_allclose(curve(run)["loss"], curve(alone)["loss"], rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_in_a_process_is_told_in_its_own_words(
+    data: dict[str, str], tmp_path: Path
+):
+    odd = plans(data, batch_size=11)["dsvae"]
+    with pytest.raises(ValueError, match=r"11 sequences cannot be shared by 2 .* e\.g\. 10\."):
+        run_plan(odd, tmp_path / "odd", devices=2)
+    assert not (tmp_path / "odd").exists()
+    wild = plans(data, lr=1e18)["dsvae"]
+    with pytest.raises(NonFiniteLossError, match=r"not finite at step .* back at step 0"):
+        run_plan(wild, tmp_path / "wild", devices=2)
+    about = open_run(tmp_path / "wild").about["training"]
+    assert (about["reason"], about["steps"]) == ("not finite", 0)
+
+
+def test_this_process_is_the_only_one():
+    assert place() == Place(rank=0, size=1, local_rank=0, local_size=1)
+    assert not must_launch(1)
+    assert must_launch(2)
+    with pytest.raises(ValueError, match="devices must be 1 or more, got 0"):
+        must_launch(0)
+
+
+def test_a_process_of_torchrun_knows_its_place(monkeypatch: pytest.MonkeyPatch):
+    told = {"TORCHELASTIC_RUN_ID": "x", "RANK": "5", "WORLD_SIZE": "8"}
+    for name, value in (told | {"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}).items():
+        monkeypatch.setenv(name, value)
+    assert place() == Place(5, 8, 1, 4)
+    assert place().nodes == 2
+    assert not must_launch(1)
+    assert not must_launch(4)
+    with pytest.raises(ValueError, match="torchrun started 4 processes on this machine"):
+        must_launch(2)
