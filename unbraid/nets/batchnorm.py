@@ -77,16 +77,17 @@ class _Normalise(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """∂x = w/σ (g − mean(g) − x̂ mean(g x̂)), the means over all processes."""
         x, weight, mean, var, count = ctx.saved_tensors
-        grad_x, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
-            grad, x, weight, mean, var, None, None, False, ctx.eps, [True, True, True]
+        _, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
+            grad, x, weight, mean, var, None, None, False, ctx.eps, [False, True, True]
         )
         sums = torch.stack([grad_bias, grad_weight])
         dist.all_reduce(sums)
         scale = (var + ctx.eps).rsqrt()
-        slope = weight * scale.square() * sums[1] / count
-        level = weight * scale * sums[0] / count - slope * mean
+        slope = -weight * scale.square() * sums[1] / count
+        level = -weight * scale * sums[0] / count - slope * mean
         shape = (1, -1, *(1 for _ in x.shape[2:]))
-        grad_x -= torch.addcmul(level.view(shape), x, slope.view(shape))
+        grad_x = torch.addcmul(level.view(shape), x, slope.view(shape))
+        grad_x.addcmul_(grad, (weight * scale).view(shape))
         return grad_x, grad_weight, grad_bias, None, None, None, None
 
 
