@@ -102,7 +102,10 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
     for error in (e for e in errors if isinstance(e, TOLD)):
         raise error
     if not errors or "signal" in end:
-        raise ChildProcessError(f"{end or 'the processes ended'}: it was killed, or broke off.")
+        raise ChildProcessError(
+            f"{end or 'the processes ended'}. It was killed, perhaps for lack of memory, or broke "
+            "off for a reason printed above."
+        )
     raise errors[0]
 
 
