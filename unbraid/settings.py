@@ -8,7 +8,7 @@ import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,6 +44,27 @@ def at_least(settings: Any, limit: int, *names: str) -> None:
         if value < limit:
             wanted = "must not be negative" if limit == 0 else f"must be at least {limit}"
             raise ValueError(f"{name} {wanted}, got {value}.")
+
+
+def proper_share(settings: Any, *names: str) -> None:
+    """Raise `ValueError` unless these settings lie between 0 and 1; for `__post_init__`."""
+    for name in names:
+        value = getattr(settings, name)
+        if not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, got {value}.")
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a nested table by their dotted names.
+
+    >>> list(flat({"split": {"by": "who"}, "window": 4}))
+    [('split.by', 'who'), ('window', 4)]
+    """
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def closest(word: str, names: Iterable[str]) -> str:

@@ -31,7 +31,7 @@ def methods(
 ) -> None:
     """Show the methods, or the settings and presets of one."""
     from unbraid.methods import METHODS, find_method
-    from unbraid.settings import as_table
+    from unbraid.settings import as_table, flat
     from unbraid.training.plan import preset_names
 
     chosen = {name: find_method(name)} if name else METHODS
@@ -48,14 +48,9 @@ def methods(
         typer.echo(jsonlib.dumps(facts, indent=1))
     elif name:
         typer.echo(f"{name}: {facts[0]['paper']}\npresets: {', '.join(facts[0]['presets'])}\n")
-        _table(["setting", "default"], _flatten(facts[0]["settings"], "method"))
+        _table(
+            ["setting", "default"],
+            [[name, str(value)] for name, value in flat(facts[0]["settings"], "method.")],
+        )
     else:
         _table(["method", "paper"], [[fact["name"], fact["paper"]] for fact in facts])
-
-
-def _flatten(table: dict[str, Any], prefix: str) -> list[list[str]]:
-    rows = []
-    for key, value in table.items():
-        inner = isinstance(value, dict)
-        rows += _flatten(value, f"{prefix}.{key}") if inner else [[f"{prefix}.{key}", str(value)]]
-    return rows

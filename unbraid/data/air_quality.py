@@ -37,7 +37,7 @@ from unbraid.data.download import Source
 from unbraid.data.published import Progress, Published
 from unbraid.data.windows import cut_windows
 from unbraid.records import Factor
-from unbraid.settings import at_least
+from unbraid.settings import at_least, proper_share
 
 HOURS = 28 * 24  # of a sequence
 TEST_YEAR = 2016
@@ -98,8 +98,7 @@ class Config:
         at_least(self, 1, "window")
         if self.window > HOURS:
             raise ValueError(f"window must be at most {HOURS} hours, got {self.window}.")
-        if not 0 < self.validation < 1:
-            raise ValueError(f"validation must lie between 0 and 1, got {self.validation}.")
+        proper_share(self, "validation")
         if not 0 <= self.broken < 1:
             raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unbraid.data.corpus import Array, Corpus, Rows, RowSource, Split, cut_validation, release
 from unbraid.records import Factor, Kind, Spec
-from unbraid.settings import closest
+from unbraid.settings import closest, proper_share
 
 PARTS = ("train", "validation", "test")
 CHUNK = 256  # sequences looked at together when a scale is fitted
@@ -25,9 +25,7 @@ class SplitConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("test", "validation"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}.")
+        proper_share(self, "test", "validation")
         if self.test + self.validation >= 1:
             raise ValueError(
                 f"test and validation leave nothing to train on: {self.test} + {self.validation}."

@@ -33,7 +33,7 @@ from unbraid.data.download import Source
 from unbraid.data.published import Progress, Published
 from unbraid.data.windows import cut_windows, window_labels
 from unbraid.records import Factor
-from unbraid.settings import at_least
+from unbraid.settings import at_least, proper_share
 
 FILE = "ETTh1.csv"
 HOURS = 28 * 24  # of a sequence
@@ -73,8 +73,7 @@ class Config:
         at_least(self, 1, "window")
         if self.window > HOURS:
             raise ValueError(f"window must be at most {HOURS} hours, got {self.window}.")
-        if not 0 < self.validation < 1:
-            raise ValueError(f"validation must lie between 0 and 1, got {self.validation}.")
+        proper_share(self, "validation")
 
 
 def load(config: Config, *, progress: Progress | None = None) -> Corpus:

@@ -28,6 +28,7 @@ from unbraid.data.pictures import Look, Pixels, even_steps, find_pictures
 from unbraid.data.published import Progress, Published
 from unbraid.data.stacks import check_skipped, new_stack, read_all
 from unbraid.records import Factor
+from unbraid.settings import proper_share
 
 GESTURES = (
     "Pushing Hand Away",
@@ -66,8 +67,7 @@ class Config:
     seed: int = 0  # of that cut
 
     def __post_init__(self) -> None:
-        if not 0 < self.validation < 1:
-            raise ValueError(f"validation must lie between 0 and 1, got {self.validation}.")
+        proper_share(self, "validation")
         if not 0 <= self.broken < 1:
             raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
 

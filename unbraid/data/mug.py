@@ -43,6 +43,7 @@ from unbraid.data.pictures import (
 from unbraid.data.published import Progress, Published
 from unbraid.data.stacks import check_skipped, new_stack, read_all
 from unbraid.records import Factor
+from unbraid.settings import proper_share
 
 EXPRESSIONS = ("anger", "fear", "disgust", "happiness", "sadness", "surprise")
 FRAMES = 15
@@ -80,9 +81,7 @@ class Config:
     seed: int = 0  # of the frames and of the cut
 
     def __post_init__(self) -> None:
-        for name in ("test", "validation"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}.")
+        proper_share(self, "test", "validation")
         if not 0 <= self.broken < 1:
             raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
 

@@ -80,8 +80,10 @@ def read_own(word: str, table: Mapping[str, Any] | None = None) -> Collection:
 
 def load_own(word: str, table: Mapping[str, Any] | None = None) -> Corpus:
     """Return the corpus of a file or folder."""
-    config = own_options(word, table or {}, where=word)
-    return reader_for(_path(word)).read(_path(word), config).deal(config.split)
+    path = _path(word)
+    reader = reader_for(path)
+    config = build(reader.Config, table or {}, where=word)
+    return reader.read(path, config).deal(config.split)
 
 
 def kind_of(word: str, table: Mapping[str, Any] | None = None) -> str:

@@ -36,7 +36,7 @@ from unbraid.data.physionet_records import (
 from unbraid.data.published import Progress, Published
 from unbraid.data.windows import cut_windows
 from unbraid.records import Factor
-from unbraid.settings import at_least
+from unbraid.settings import at_least, proper_share
 
 PUBLISHED = {"a": (4000, 554), "b": (4000, 568), "c": (4000, 585)}  # records, deaths
 LABELS = ("mortality", "icu_type", "age", "gender", "record")
@@ -76,9 +76,7 @@ class Config:
 
     def __post_init__(self) -> None:
         at_least(self, 1, "window", "hours")
-        for name in ("test", "validation"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}.")
+        proper_share(self, "test", "validation")
         if not 0 <= self.broken < 1:
             raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
         if not self.sets or len(set(self.sets)) < len(self.sets):

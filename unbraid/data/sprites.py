@@ -21,6 +21,7 @@ from unbraid.data.corpus import Array, Corpus, cut_validation
 from unbraid.data.download import Source
 from unbraid.data.published import Progress, Published
 from unbraid.records import Factor
+from unbraid.settings import proper_share
 
 CHARACTERS, ACTIONS, FRAMES, CELL = 1296, 9, 8, 64
 SHEET_SIZE = (832, 1344)
@@ -105,8 +106,7 @@ class Config:
     seed: int = 0  # of these two cuts; training and test characters are fixed by the benchmark
 
     def __post_init__(self) -> None:
-        if not 0 < self.validation < 1:
-            raise ValueError(f"validation must lie between 0 and 1, got {self.validation}.")
+        proper_share(self, "validation")
         if self.train < 0:
             raise ValueError(f"train must be 0 (all) or a number of sequences, got {self.train}.")
 

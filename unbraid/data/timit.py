@@ -23,7 +23,7 @@ from unbraid.data.published import Progress, Published
 from unbraid.data.speech import Cut, Segments, open_segments, write_segments
 from unbraid.data.waves import Recording
 from unbraid.records import Factor
-from unbraid.settings import at_least
+from unbraid.settings import at_least, proper_share
 
 CORE_TEST = (
     *("MDAB0", "MWBT0", "FELC0", "MTAS1", "MWEW0", "FPAS0", "MJMP0", "MLNT0"),
@@ -73,8 +73,7 @@ class Config:
 
     def __post_init__(self) -> None:
         at_least(self, 0, "conversions", "seed")
-        if not 0 < self.validation < 1:
-            raise ValueError(f"validation must lie between 0 and 1, got {self.validation}.")
+        proper_share(self, "validation")
 
 
 def load(config: Config, *, progress: Progress | None = None) -> Corpus:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from unbraid.data.corpus import Corpus
 from unbraid.data.examine import Contents, examine
 from unbraid.methods import METHODS, count_parameters
 from unbraid.records import Spec
-from unbraid.settings import Table, as_table
+from unbraid.settings import Table, as_table, flat
 from unbraid.tasks.findings import Case, Finding, Planned, find
 from unbraid.training.plan import Plan, make_plan
 
@@ -117,19 +117,6 @@ def _command(name: str, options: Mapping[str, Any], methods: tuple[Planned, ...]
         word for key, value in flat(options) for word in ("--set", f"data.{key}={_word(value)}")
     ]
     return shlex.join(["unbraid", "fit", name, *method, *sets])
-
-
-def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of a nested table by their dotted names.
-
-    >>> list(flat({"split": {"by": "who"}, "window": 4}))
-    [('split.by', 'who'), ('window', 4)]
-    """
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _word(value: Any) -> str:

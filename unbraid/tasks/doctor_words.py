@@ -8,7 +8,8 @@ from rich.text import Text
 
 from unbraid.data.balance import Label
 from unbraid.data.examine import Contents, Part
-from unbraid.tasks.doctor import Examination, flat
+from unbraid.settings import flat
+from unbraid.tasks.doctor import Examination
 from unbraid.tasks.findings import Finding
 
 MOST_CHANNELS, MOST_SKIPPED, MOST_VALUES = 24, 20, 3
