@@ -21,14 +21,14 @@ from unbraid.records import Spec
 
 EXAMPLE = Path(run.__file__).parent / "example_baseline"
 TOLD: dict[str, Any] = {
-    "method": "dbse", "preset": "sprites/fast", "batch": 3, "length": 4, "frame": [3, 16, 16],
+    "method": "dbse", "preset": "sprites/fast", "batch": 3, "length": 4, "frame": [3, 32, 32],
     "static_dim": 5, "dynamic_dim": 2, "size": 10,
 }  # fmt: skip
 
 
 def small_method(name: str) -> Any:
     torch.manual_seed(0)
-    spec = Spec(name="toy", kind="video", frame=(3, 16, 16), length=4, size=10)
+    spec = Spec(name="toy", kind="video", frame=(3, 32, 32), length=4, size=10)
     # Wide enough for the cheap form of the convolutions, which is to be counted as it is computed.
     net = NetConfig(channels=(128, 4), features=8, hidden=8)
     return METHODS[name](spec, METHODS[name].Config(static_dim=6, dynamic_dim=4, net=net))
@@ -95,7 +95,7 @@ def test_the_size_of_a_curve_is_the_only_thing_that_grows(tmp_path):
 def test_the_example_of_an_adapter_trains_and_encodes():
     built = load_baseline(str(EXAMPLE), TOLD)
     assert built is not None
-    x = torch.rand(3, 4, 3, 16, 16)
+    x = torch.rand(3, 4, 3, 32, 32)
     before = built.encode(x)
     call(built, "train_step", x)
     assert before.shape == (3, 4, 7)

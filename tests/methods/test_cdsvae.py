@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 import torch
+from torch import nn
 
 from tests.conformance.toys import KINDS, toy_batch, toy_method
 from unbraid.methods import cdsvae
@@ -90,3 +91,15 @@ def test_settings_that_cannot_work_are_refused():
         CDSVAEConfig(static_dim=0)
     with pytest.raises(ValueError, match=r"w_nce must not be negative, got -1.0\."):
         CDSVAEConfig(w_nce=-1.0)
+
+
+def test_augmented_views_do_not_move_running_statistics():
+    method, batch = toy_method("cdsvae", "video").train(), toy_batch("video")
+    norm = next(m for m in method.encoder.modules() if isinstance(m, nn.BatchNorm2d))
+    plain = toy_method("dsvae", "video").train()
+    plain.encoder.load_state_dict(method.encoder.state_dict())
+    method.loss(batch, 0)
+    plain.loss(batch, 0)
+    alone = next(m for m in plain.encoder.modules() if isinstance(m, nn.BatchNorm2d))
+    assert norm.num_batches_tracked == 1
+    torch.testing.assert_close(norm.running_mean, alone.running_mean)

@@ -52,3 +52,13 @@ def test_weights_multiply_their_rows():
     method = toy_method("dsvae", "audio", w_reconstruction=2.0, w_kl_static=3.0, w_kl_dynamic=4.0)
     terms = method.loss(toy_batch("audio"), 0)
     assert [weight for weight, _ in terms.values()] == [2.0, 3.0, 4.0]
+
+
+def test_the_kl_of_d_gets_dear_over_the_warm_up():
+    batch = toy_batch("series")
+    plain = toy_method("dsvae", "series", w_kl_dynamic=2.0)
+    warm = toy_method("dsvae", "series", w_kl_dynamic=2.0, kl_warmup_steps=100)
+    assert plain.loss(batch, 0)["kl_dynamic"][0] == 2.0
+    weights = [warm.loss(batch, step)["kl_dynamic"][0] for step in (0, 50, 100, 1000)]
+    assert weights == pytest.approx([0.4, 1.2, 2.0, 2.0])
+    assert warm.loss(batch, 0)["kl_static"][0] == plain.loss(batch, 0)["kl_static"][0]

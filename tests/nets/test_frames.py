@@ -81,3 +81,17 @@ def test_decoding_with_the_static_part_once_equals_decoding_the_joined_codes():
     root = decoder.root(join(codes)).flatten(0, 1)
     wanted = decoder._decode(root).unflatten(0, (2, 3))
     torch.testing.assert_close(decoder(codes).mean, wanted)
+
+
+def test_a_shrinking_encoder_sees_what_an_encoder_of_small_frames_sees():
+    large = FrameEncoder((3, 32, 32), (4, 6), 5, shrink=2).eval()
+    small = FrameEncoder((3, 16, 16), (4, 6), 5).eval()
+    small.load_state_dict(large.state_dict())
+    x = torch.rand(2, 3, 3, 32, 32)
+    squares = x.unflatten(4, (16, 2)).unflatten(3, (16, 2)).mean((4, 6))
+    torch.testing.assert_close(large(Batch.full(x)), small(Batch.full(squares)))
+
+
+def test_frames_that_cannot_be_shrunk_are_refused():
+    with pytest.raises(ValueError, match="30x32 cannot be shrunk 4 times"):
+        FrameEncoder((3, 30, 32), (4, 6), 5, shrink=4)

@@ -17,6 +17,10 @@ def _up(x, w):
     return F.conv_transpose2d(x, w, stride=2, padding=1)
 
 
+def _function(way):
+    return lambda x, w: winograd._Convolve.apply(x, w, way)
+
+
 def _maps(size, *, small: bool) -> tuple[torch.Tensor, torch.Tensor]:
     draws = torch.Generator().manual_seed(3)
     shape = (3, 6, size[0] // 2, size[1] // 2) if small else (3, 5, *size)
@@ -25,12 +29,13 @@ def _maps(size, *, small: bool) -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
-    ("cheap", "plain", "small"), [(winograd._Down, _down, False), (winograd._Up, _up, True)]
+    ("cheap", "plain", "small"),
+    [(winograd.CHEAP_DOWN, _down, False), (winograd.CHEAP_UP, _up, True)],
 )
 def test_the_cheap_form_equals_the_plain_one_in_value_and_derivatives(size, cheap, plain, small):
     x, w = _maps(size, small=small)
     found, wanted = [], []
-    for kept, function in ((found, cheap.apply), (wanted, plain)):
+    for kept, function in ((found, _function(cheap)), (wanted, plain)):
         a, b = x.clone().requires_grad_(), w.clone().requires_grad_()
         y = function(a, b)
         (y * torch.linspace(-1, 1, y.numel()).reshape(y.shape)).sum().backward()
@@ -45,13 +50,14 @@ def test_gradients_hold_by_finite_differences(monkeypatch):
         monkeypatch.setattr(winograd, name, getattr(winograd, name).double())
     x, w = _maps((8, 8), small=False)
     x, w = x[:1, :2].double().requires_grad_(), w[:2, :2].double().requires_grad_()
-    assert gradcheck(winograd._Down.apply, (x, w))
-    assert gradcheck(winograd._Up.apply, (winograd._Down.apply(x, w).detach().requires_grad_(), w))
+    down, up = _function(winograd.CHEAP_DOWN), _function(winograd.CHEAP_UP)
+    assert gradcheck(down, (x, w))
+    assert gradcheck(up, (down(x, w).detach().requires_grad_(), w))
 
 
 def test_what_needs_no_gradient_gets_none():
     x, w = _maps((8, 8), small=False)
-    y = winograd._Down.apply(x, w.requires_grad_())
+    y = _function(winograd.CHEAP_DOWN)(x, w.requires_grad_())
     y.sum().backward()
     assert x.grad is None
     assert w.grad is not None
@@ -70,12 +76,12 @@ def test_weights_are_those_of_plain_layers_and_layouts_are_kept(monkeypatch):
 @pytest.mark.parametrize("size", [(12, 16), (4, 4)])
 def test_sizes_that_tiles_do_not_fit_take_the_plain_form(size, monkeypatch):
     monkeypatch.setattr(winograd, "MIN_CHANNELS", 1)
-    monkeypatch.setattr(winograd, "_Down", None)  # would fail if called
+    monkeypatch.setattr(winograd, "_Convolve", None)  # would fail if called
     x = torch.randn(2, 5, *size)
     assert Down(5, 6)(x).shape == (2, 6, size[0] // 2, size[1] // 2)
 
 
 def test_without_gradient_the_plain_form_is_taken(monkeypatch):
-    monkeypatch.setattr(winograd, "_Down", None)
+    monkeypatch.setattr(winograd, "_Convolve", None)
     with torch.inference_mode():
         assert Down(128, 4)(torch.randn(1, 128, 8, 8)).shape == (1, 4, 4, 4)

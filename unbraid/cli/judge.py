@@ -1,4 +1,4 @@
-"""`unbraid judge fit` and `unbraid judge score`."""
+"""`unbraid judge fit`, `unbraid judge score` and `unbraid judge curve`."""
 
 from typing import Annotated
 
@@ -6,13 +6,14 @@ import typer
 
 from unbraid.cli.use import Device, Run
 
-judge_app = typer.Typer(help="Judge generations: fit, score.", no_args_is_help=True)
+judge_app = typer.Typer(help="Judge generations: fit, score, curve.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     judge_app.command("fit")(fit)
     judge_app.command("score")(score)
+    judge_app.command("curve")(curve)
     app.add_typer(judge_app, name="judge")
 
 
@@ -67,3 +68,32 @@ def score(
     console.print(judging.leakage_screen(metrics))
     console.print(judging.scores_screen(metrics))
     typer.echo(f"wrote {run}/judge.json")
+
+
+def curve(
+    runs: Annotated[
+        list[str], typer.Argument(help="Folders of runs made with training.keep_every.")
+    ],
+    judge: Annotated[str, typer.Option(help="Folder of a judge, e.g. judges/toy-sprites.")],
+    out: Annotated[str, typer.Option(help="Picture of all runs.")] = "judge_curves.png",
+    limit: Annotated[int, typer.Option(help="Judge so many sequences; 0 = all.")] = 450,
+    split: Annotated[str, typer.Option(help="validation or test.")] = "validation",
+    device: Device = "auto",
+) -> None:
+    """Judge the kept checkpoints of runs: accuracy over minutes of training."""
+    from pathlib import Path
+
+    from unbraid.tasks.judge_curve import draw_curves, judge_curve
+    from unbraid.tasks.judging import Scoring
+    from unbraid.training.fit import torch_device
+
+    def say(point: dict[str, float]) -> None:
+        step, minutes, *rest = point.items()
+        seen = "  ".join(f"{k} {v:.2f}" if v > 1 else f"{k} {100 * v:.1f} %" for k, v in rest)
+        typer.echo(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
+
+    for run in runs:
+        typer.echo(run)
+        scoring = Scoring(repeats=1, limit=limit)
+        judge_curve(run, judge, scoring, split=split, device=torch_device(device), say=say)
+    typer.echo(f"wrote {draw_curves(runs, Path(out))}")

@@ -62,7 +62,10 @@ class Split:
         The raw bytes travel to the device and become floats there.
         """
         rows = np.atleast_1d(self.rows[_positions(index)])
-        x = self.spec.to_model(_tensor(self.x, rows, device))
+        raw = _tensor(self.x, rows, device)
+        if self.spec.kind == "video":  # laid out as convolutions want it, while it is small
+            raw = raw.movedim(2, -1).contiguous().movedim(-1, 2)
+        x = self.spec.to_model(raw)
         mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
         if self.lengths is not None:
             mask = (

@@ -3,11 +3,18 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from torch import nn
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
 from unbraid.nets import Decoder, Encoder
+from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Features, Posterior, Sequences, Spec, Terms
 from unbraid.settings import at_least
+
+CHEAP = 0.2  # share of the weight of KL(d) at the start of a warm-up
+Steps = Bool[Tensor, "B T"]
+Errors = Float[Tensor, "B T"]
 
 
 class Method(nn.Module, ABC):
@@ -75,10 +82,52 @@ class VariationalMethod(Method):
         h = self.encoder(batch)
         return h, self.posterior(h, batch.mask)
 
+    def kl_dynamic_weight(self, step: int) -> float:
+        """Return `w_kl_dynamic`, which rises from a fifth of itself over `kl_warmup_steps`.
+
+        While d is cheap, what moves settles there; dear later, it lets go of what does not move.
+        """
+        c = self.config
+        done = min(1.0, step / c.kl_warmup_steps) if c.kl_warmup_steps else 1.0
+        return c.w_kl_dynamic * (CHEAP + (1 - CHEAP) * done)
+
+    def errors(self, z: Codes, batch: Batch, *, always: Steps | None = None) -> Errors:
+        """Return the reconstruction error of every step.
+
+        While training with `decoded_steps`, only so many steps of a sequence are decoded, drawn
+        anew each time; their errors count for the others too, so that the expected sum is that of
+        all steps.
+
+        Args:
+            z: drawn codes.
+            batch: the true sequences.
+            always: steps that are decoded in any case and count for themselves alone.
+        """
+        few, mask = self.config.decoded_steps, batch.mask
+        if not few or not self.training or self.spec.kind != "video":
+            return misfit(self.decoder(z, mask), batch)
+        drawable = mask if always is None else mask & ~always
+        chosen = some_steps(drawable, few)
+        factor = drawable.sum(1) / chosen.sum(1).clamp(min=1)
+        shown = chosen if always is None else chosen | (mask & always)
+        weight = torch.where(chosen, factor[:, None], shown.to(z.d.dtype))
+        return misfit(self.decoder(z, shown), batch) * weight
+
+
+def some_steps(mask: Steps, few: int) -> Steps:
+    """Draw `few` of the steps in `mask` for every sequence, or all if there are no more.
+
+    >>> some_steps(torch.tensor([[True, True, False], [True, False, False]]), 2).tolist()
+    [[True, True, False], [True, False, False]]
+    """
+    keys = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)
+    return mask & (keys.argsort(1).argsort(1) < few)
+
 
 def check_sizes(config: Any) -> None:
     """Raise `ValueError` for settings no method can work with."""
     at_least(config, 1, "static_dim", "dynamic_dim")
+    at_least(config, 0, "decoded_steps", "kl_warmup_steps")
     at_least(config, 0, *(name for name in config.__dataclass_fields__ if name.startswith("w_")))
 
 

@@ -18,7 +18,7 @@ Departures:
   features before the LSTM. "off" is the ablation "no sub"; `static_loss=False` is "no loss".
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from unbraid.latents.anchored import (
@@ -31,7 +31,6 @@ from unbraid.latents.anchored import (
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import NetConfig, decoder_for, encoder_for
 from unbraid.objectives.evidence import kl_dynamic, kl_static
-from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Spec, Terms
 
 
@@ -44,6 +43,8 @@ class DBSEConfig:
     anchor: Anchor = "first"
     subtract: Subtract = "after"
     static_loss: bool = True
+    decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
+    kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     w_reconstruction: float = 1.0
     w_static: float = 0.2
     w_kl_static: float = 0.2
@@ -81,13 +82,13 @@ class DBSE(VariationalMethod):
         _, q = self.infer(batch)
         z = q.sample()
         z = Codes(z.s, z.d * moving[..., None])  # d is zero at the anchor
-        shown = batch.mask if c.static_loss else moving
-        errors = misfit(self.decoder(z, shown), batch)  # (B, T)
+        shown = batch if c.static_loss else replace(batch, mask=moving)
+        errors = self.errors(z, shown, always=~moving)
         terms: Terms = {"reconstruction": (c.w_reconstruction, (errors * moving).sum(1).mean())}
         if c.static_loss:
             terms["static_reconstruction"] = (c.w_static, (errors * ~moving).sum(1).mean())
         p_d = self.prior(z.d, batch.mask)
         return terms | {
             "kl_static": (c.w_kl_static, kl_static(q)),
-            "kl_dynamic": (c.w_kl_dynamic, kl_dynamic(q, p_d, moving)),
+            "kl_dynamic": (self.kl_dynamic_weight(step), kl_dynamic(q, p_d, moving)),
         }

@@ -22,7 +22,6 @@ from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import NetConfig, decoder_for, encoder_for
 from unbraid.objectives.evidence import negative_elbo
-from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Spec, Terms
 
 
@@ -33,6 +32,8 @@ class DSVAEConfig:
     static_dim: int = 256
     dynamic_dim: int = 32
     posterior: Literal["sequence", "pooled", "full", "factorised"] = "sequence"
+    decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
+    kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     w_reconstruction: float = 1.0
     w_kl_static: float = 1.0
     w_kl_dynamic: float = 1.0
@@ -63,6 +64,6 @@ class DSVAE(VariationalMethod):
         c = self.config
         _, q = self.infer(batch)
         z = q.sample()
-        errors = misfit(self.decoder(z, batch.mask), batch)
-        weights = (c.w_reconstruction, c.w_kl_static, c.w_kl_dynamic)
+        errors = self.errors(z, batch)
+        weights = (c.w_reconstruction, c.w_kl_static, self.kl_dynamic_weight(step))
         return negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)

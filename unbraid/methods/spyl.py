@@ -41,7 +41,6 @@ from unbraid.objectives.divergence import flatten_steps, pairwise_kl
 from unbraid.objectives.evidence import negative_elbo
 from unbraid.objectives.gather import gather, own, same_draws
 from unbraid.objectives.mutual import densities, static_dynamic
-from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms
 
 Pool = Literal["farthest", "middle", "middle+farthest", "random"]
@@ -62,6 +61,8 @@ class SPYLConfig:
     bank_gradient: bool = False
     temperature: float = 0.5
     warmup_steps: int = 0  # steps before the contrastive terms count
+    decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
+    kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     w_reconstruction: float = 10.0
     w_kl_static: float = 5.0
     w_kl_dynamic: float = 1.0
@@ -104,8 +105,8 @@ class SPYL(VariationalMethod):
         c = self.config
         _, q = self.infer(batch)
         z = q.sample()
-        errors = misfit(self.decoder(z, batch.mask), batch)
-        weights = (c.w_reconstruction, c.w_kl_static, c.w_kl_dynamic)
+        errors = self.errors(z, batch)
+        weights = (c.w_reconstruction, c.w_kl_static, self.kl_dynamic_weight(step))
         terms = negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
         if step >= c.warmup_steps:
             terms |= self._contrast(batch, q, z)

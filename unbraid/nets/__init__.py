@@ -16,6 +16,7 @@ class NetConfig:
 
     channels: tuple[int, ...] = (64, 128, 256, 512)  # video: convolutions, outermost first
     features: int = 128  # video: size of a frame's feature vector
+    shrink: int = 1  # video: the encoder looks at frames averaged over squares of this many pixels
     audio_hidden: int = 256  # audio: the decoder's inner layer
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
     hidden: int = 256  # every recurrent net of posterior and prior
@@ -24,6 +25,7 @@ class NetConfig:
     def __post_init__(self) -> None:
         sizes = (*self.channels, *self.series_layers)
         sizes = (*sizes, self.features, self.audio_hidden, self.hidden, self.prior_layers)
+        sizes = (*sizes, self.shrink)
         if min(sizes) < 1 or not self.channels or not self.series_layers:
             raise ValueError("net sizes must all be 1 or more.")
         if self.series_layers[0] != self.series_layers[-1]:
@@ -40,7 +42,7 @@ Decoder = FrameDecoder | AudioDecoder | SeriesDecoder
 def encoder_for(spec: Spec, net: NetConfig) -> Encoder:
     """Return the network Batch -> features; its `features` attribute is their size."""
     if spec.kind == "video":
-        return FrameEncoder(spec.frame, net.channels, net.features)
+        return FrameEncoder(spec.frame, net.channels, net.features, shrink=net.shrink)
     if spec.kind == "audio":
         return AudioEncoder(spec.frame[0])
     return SeriesEncoder(spec, net.series_layers)

@@ -33,7 +33,7 @@ def normalise(norm: nn.modules.batchnorm._BatchNorm, x: Tensor) -> Tensor:
         return type(norm).forward(norm, x)
     with torch.no_grad():
         mean, var, count = _statistics(x)
-        _remember(norm, mean, var * count / (count - 1))
+        remember(norm, mean, var * count / (count - 1))
     return _Normalise.apply(x, norm.weight, norm.bias, mean, var, count, norm.eps)
 
 
@@ -53,7 +53,7 @@ def _statistics(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return whole, (share * (variances + (means - whole).square())).sum(0), counts.sum()
 
 
-def _remember(norm: nn.modules.batchnorm._BatchNorm, mean: Tensor, var: Tensor) -> None:
+def remember(norm: nn.modules.batchnorm._BatchNorm, mean: Tensor, var: Tensor) -> None:
     """Move the running statistics, as `nn.BatchNorm2d` does."""
     if norm.num_batches_tracked is not None:
         norm.num_batches_tracked.add_(1)

@@ -9,8 +9,9 @@ from itertools import pairwise
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import avg_pool2d, linear
 
+from unbraid.nets.pyramid import Pyramid
 from unbraid.nets.steps import per_step
 from unbraid.nets.winograd import Down, Up
 from unbraid.records import Batch, Codes, Features, Prediction
@@ -30,12 +31,29 @@ def inner_size(frame: tuple[int, ...], stages: int) -> tuple[int, int]:
     return height // step, width // step
 
 
+def shrunk(frame: tuple[int, ...], shrink: int) -> tuple[int, ...]:
+    """Return the shape of a frame averaged over squares, or say that it cannot be.
+
+    >>> shrunk((3, 64, 64), 2)
+    (3, 32, 32)
+    """
+    if any(side % shrink for side in frame[1:]):
+        raise ValueError(
+            f"frames of {frame[1]}x{frame[2]} cannot be shrunk {shrink} times. Resize them, or set "
+            "net.shrink to a divisor of both."
+        )
+    return (frame[0], *(side // shrink for side in frame[1:]))
+
+
 class FrameEncoder(nn.Module):
     """x_t -> features, for each frame on its own."""
 
-    def __init__(self, frame: tuple[int, ...], channels: tuple[int, ...], features: int) -> None:
+    def __init__(
+        self, frame: tuple[int, ...], channels: tuple[int, ...], features: int, *, shrink: int = 1
+    ) -> None:  # fmt: skip
         super().__init__()
-        height, width = inner_size(frame, len(channels))
+        self.shrink = shrink
+        height, width = inner_size(shrunk(frame, shrink), len(channels))
         layers: list[nn.Module] = []
         for fan_in, fan_out in zip((frame[0], *channels), channels, strict=False):
             # No bias: the BatchNorm behind it would take it out again.
@@ -44,7 +62,7 @@ class FrameEncoder(nn.Module):
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
-        self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.pyramid = Pyramid(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.head = nn.Sequential(
             nn.Linear(channels[-1] * height * width, features, bias=False),
             nn.BatchNorm1d(features),
@@ -58,7 +76,9 @@ class FrameEncoder(nn.Module):
         return per_step(self._encode, x, batch.mask)
 
     def _encode(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K"]:
-        return self.head(self.pyramid(x.contiguous(memory_format=torch.channels_last)).flatten(1))
+        x = x.contiguous(memory_format=torch.channels_last)
+        x = x if self.shrink == 1 else avg_pool2d(x, self.shrink)
+        return self.head(self.pyramid(x).flatten(1))
 
 
 class FrameDecoder(nn.Module):
@@ -77,8 +97,8 @@ class FrameDecoder(nn.Module):
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
-        layers += [nn.ConvTranspose2d(upward[-1], frame[0], 4, 2, 1), nn.Sigmoid()]
-        self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        layers += [Up(upward[-1], frame[0], bias=True), nn.Sigmoid()]
+        self.pyramid = Pyramid(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
         """Return the decoded frames; steps outside `mask` are left black and cost nothing.

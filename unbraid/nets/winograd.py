@@ -11,6 +11,9 @@ It pays on CPUs in single precision where channels are many, so that the product
 transforms; elsewhere PyTorch's own convolutions are taken.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +25,8 @@ from torch.nn import functional as F
 Weight = Float[Tensor, "O C 4 4"]  # O channels on the small side, C on the large one
 Large = Float[Tensor, "N C H W"]
 Small = Float[Tensor, "N O h w"]
+Wanted = tuple[bool, bool]  # the derivatives by the map and by the weight
+Grads = tuple[Tensor | None, Tensor | None]
 
 MIN_CHANNELS = 128  # of the large side; below, PyTorch's own convolutions are faster (measured)
 TILE = 4  # outputs per axis
@@ -45,77 +50,122 @@ def pays(large: tuple[int, int], channels: int, x: Tensor) -> bool:
     return fits and plain and channels >= MIN_CHANNELS and torch.is_grad_enabled()
 
 
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """One way to compute a convolution, and its derivatives."""
+
+    forward: Callable[[Tensor, Tensor], Tensor]  # of a map and the weight
+    backward: Callable[[Tensor, Tensor, Tensor, Wanted], Grads]  # of the gradient, map and weight
+
+
 class Down(nn.Module):
     """A convolution of kernel 4, stride 2, padding 1 without bias: half the height and width."""
 
     def __init__(self, fan_in: int, fan_out: int) -> None:
         super().__init__()
         self.weight = nn.Conv2d(fan_in, fan_out, 4, 2, 1, bias=False).weight
+        self.bias = None
 
     def forward(self, x: Large) -> Small:
         """Return the smaller map."""
-        if pays((x.shape[2], x.shape[3]), x.shape[1], x):
-            return _Down.apply(x, self.weight)
-        return F.conv2d(x, self.weight, stride=2, padding=1)
+        if self.way(x) is CHEAP_DOWN:
+            return _Convolve.apply(x, self.weight, CHEAP_DOWN)
+        return _plain_down(x, self.weight)
+
+    def way(self, x: Large) -> Convolution:
+        """Return how to compute it for this map."""
+        return CHEAP_DOWN if pays((x.shape[2], x.shape[3]), x.shape[1], x) else PLAIN_DOWN
 
 
 class Up(nn.Module):
-    """A transposed convolution of kernel 4, stride 2, padding 1 without bias: twice the size."""
+    """A transposed convolution of kernel 4, stride 2, padding 1: twice the height and width."""
 
-    def __init__(self, fan_in: int, fan_out: int) -> None:
+    def __init__(self, fan_in: int, fan_out: int, *, bias: bool = False) -> None:
         super().__init__()
-        self.weight = nn.ConvTranspose2d(fan_in, fan_out, 4, 2, 1, bias=False).weight
+        plain = nn.ConvTranspose2d(fan_in, fan_out, 4, 2, 1, bias=bias)
+        self.weight, self.bias = plain.weight, plain.bias
 
     def forward(self, x: Small) -> Large:
         """Return the larger map."""
-        height, width = x.shape[2:]
-        if pays((2 * height, 2 * width), self.weight.shape[1], x):
-            return _Up.apply(x, self.weight)
-        return F.conv_transpose2d(x, self.weight, stride=2, padding=1)
+        if self.way(x) is CHEAP_UP:
+            y = _Convolve.apply(x, self.weight, CHEAP_UP)
+            return y if self.bias is None else y + self.bias[:, None, None]
+        return F.conv_transpose2d(x, self.weight, self.bias, stride=2, padding=1)
+
+    def way(self, x: Small) -> Convolution:
+        """Return how to compute it for this map."""
+        size = (2 * x.shape[2], 2 * x.shape[3])
+        return CHEAP_UP if pays(size, self.weight.shape[1], x) else PLAIN_UP
 
 
-class _Down(torch.autograd.Function):
+class _Convolve(torch.autograd.Function):
     """Keeps its input alone for the backward pass: the transforms are cheap to make again."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, way: Convolution) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return _small_map(torch.bmm(_large_points(x), _filter_points(weight)), x.shape)
+        ctx.way = way
+        return way.forward(x, weight)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        points = _small_points(grad)
-        grad_x = grad_weight = None
-        if ctx.needs_input_grad[0]:
-            spread = torch.bmm(points, _filter_points(weight).mT)
-            grad_x = _large_map(spread, grad.shape, weight.shape[1])
-        if ctx.needs_input_grad[1]:
-            grad_weight = _filter(torch.bmm(_large_points(x).mT, points), weight)
-        return grad_x, grad_weight
+        return (*ctx.way.backward(grad, x, weight, ctx.needs_input_grad[:2]), None)
 
 
-class _Up(torch.autograd.Function):
-    """The transpose of `_Down`."""
+def _cheap_down(x: Large, weight: Weight) -> Small:
+    return _small_map(torch.bmm(_large_points(x), _filter_points(weight)), x.shape)
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        spread = torch.bmm(_small_points(x), _filter_points(weight).mT)
-        return _large_map(spread, x.shape, weight.shape[1])
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        x, weight = ctx.saved_tensors
-        points = _large_points(grad)
-        grad_x = grad_weight = None
-        if ctx.needs_input_grad[0]:
-            grad_x = _small_map(torch.bmm(points, _filter_points(weight)), grad.shape)
-        if ctx.needs_input_grad[1]:
-            grad_weight = _filter(torch.bmm(points.mT, _small_points(x)), weight)
-        return grad_x, grad_weight
+def _cheap_down_backward(grad: Small, x: Large, weight: Weight, wanted: Wanted) -> Grads:
+    points = _small_points(grad)
+    grad_x = grad_weight = None
+    if wanted[0]:
+        spread = torch.bmm(points, _filter_points(weight).mT)
+        grad_x = _large_map(spread, grad.shape, weight.shape[1])
+    if wanted[1]:
+        grad_weight = _filter(torch.bmm(_large_points(x).mT, points), weight)
+    return grad_x, grad_weight
+
+
+def _cheap_up(x: Small, weight: Weight) -> Large:
+    spread = torch.bmm(_small_points(x), _filter_points(weight).mT)
+    return _large_map(spread, x.shape, weight.shape[1])
+
+
+def _cheap_up_backward(grad: Large, x: Small, weight: Weight, wanted: Wanted) -> Grads:
+    """Compute the transpose of `_cheap_down_backward`."""
+    points = _large_points(grad)
+    grad_x = grad_weight = None
+    if wanted[0]:
+        grad_x = _small_map(torch.bmm(points, _filter_points(weight)), grad.shape)
+    if wanted[1]:
+        grad_weight = _filter(torch.bmm(points.mT, _small_points(x)), weight)
+    return grad_x, grad_weight
+
+
+def _plain_down(x: Large, weight: Weight) -> Small:
+    return F.conv2d(x, weight, stride=2, padding=1)
+
+
+def _plain_up(x: Small, weight: Weight) -> Large:
+    return F.conv_transpose2d(x, weight, stride=2, padding=1)
+
+
+def _plain_backward(
+    grad: Tensor, x: Tensor, weight: Weight, wanted: Wanted, *, up: bool
+) -> Grads:  # fmt: skip
+    grads = torch.ops.aten.convolution_backward(
+        grad, x, weight, None, [2, 2], [1, 1], [1, 1], up, [0, 0], 1, [*wanted, False]
+    )
+    return grads[0], grads[1]
+
+
+CHEAP_DOWN = Convolution(_cheap_down, _cheap_down_backward)
+CHEAP_UP = Convolution(_cheap_up, _cheap_up_backward)
+PLAIN_DOWN = Convolution(_plain_down, partial(_plain_backward, up=False))
+PLAIN_UP = Convolution(_plain_up, partial(_plain_backward, up=True))
 
 
 def _filter_points(weight: Weight) -> Float[Tensor, "25 C4 O"]:

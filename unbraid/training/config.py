@@ -11,7 +11,10 @@ class TrainingConfig:
     """Optimiser, budget and bookkeeping. The papers use Adam at a constant rate, no clipping."""
 
     batch_size: int = 64
+    # muon: orthogonal steps of `matrix_lr` for matrices of weights, Adam at `lr` for the rest
+    optimizer: Literal["adam", "muon"] = "adam"
     lr: float = 1e-3
+    matrix_lr: float = 0.02
     # cosine: down to `lr_end` of `lr` at the end of the budget, in steps or in minutes
     schedule: Literal["constant", "cosine"] = "constant"
     lr_end: float = 0.1  # share of `lr`
@@ -31,6 +34,8 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
+        if self.matrix_lr <= 0:
+            raise ValueError(f"matrix_lr must be positive, got {self.matrix_lr}.")
         if not 0 <= self.lr_end <= 1:
             raise ValueError(f"lr_end must lie between 0 and 1, got {self.lr_end}.")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")

@@ -1,13 +1,14 @@
 """One training step: sum the loss table, and keep its rows for the log."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, get_args
 
 import lightning
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -16,6 +17,7 @@ from unbraid.objectives.gather import mean_terms, together
 from unbraid.records import Batch, Terms
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import check_gradients, check_terms
+from unbraid.training.muon import Muon
 
 Purpose = Literal["step", "start", "validation", "use"]
 PURPOSES = get_args(Purpose)
@@ -59,12 +61,19 @@ class TrainingModule(lightning.LightningModule):
         check_gradients(self.method, self.global_step)
 
     def configure_optimizers(self) -> dict[str, object]:  # type: ignore[override]
-        optimizer = Adam(self.method.parameters(), lr=self.config.lr, foreach=True)
+        optimizer = make_optimizer(self.method.parameters(), self.config)
         schedule = LambdaLR(optimizer, learning_rate_factor(self.config, self.steps, self.spent))
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
+
+
+def make_optimizer(parameters: Iterable[Parameter], config: TrainingConfig) -> Optimizer:
+    """Return the optimiser that the settings ask for."""
+    if config.optimizer == "muon":
+        return Muon(parameters, lr=config.lr, matrix_lr=config.matrix_lr)
+    return Adam(parameters, lr=config.lr, foreach=True)
 
 
 def learning_rate_factor(

@@ -79,7 +79,8 @@ def watch_stages(method: Method, watch: Watch) -> ExitStack:
     undo = ExitStack()
     for name, part in method.named_children():
         _watch_part(part, name, watch, undo)
-    for owner in (method, sys.modules[type(method).__module__]):
+    homes = dict.fromkeys(kind.__module__ for kind in type(method).__mro__)
+    for owner in (method, *(sys.modules[home] for home in homes if home.startswith("unbraid."))):
         for name, value in list(vars(owner).items()):
             stage = _stage_of(value)
             if stage:

@@ -1,0 +1,40 @@
+"""What a judge sees of generations over minutes of training."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from unbraid.figures.look import calm, panels
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+Points = Sequence[Mapping[str, float]]
+COLOURS = ("#23577f", "#c2571a", "#3a7d44", "#7b4b94", "#8a6d1d", "#5c6570")
+
+
+def judge_curves(curves: Mapping[str, Points], title: str) -> "matplotlib.figure.Figure":
+    """Draw a panel for every judged factor, a line for every run.
+
+    Args:
+        curves: run -> points with `minutes` and accuracies named `d kept: factor` or
+            `s kept: factor`.
+        title: of the data.
+    """
+    names = [
+        name for name in dict.fromkeys(n for points in curves.values() for p in points for n in p)
+        if " kept: " in name
+    ]  # fmt: skip
+    figure, axes = panels(len(names), 5, width=2.6, height=2.2)
+    for axis, name in zip(axes, names, strict=True):
+        for (run, points), colour in zip(curves.items(), COLOURS * len(curves), strict=False):
+            found = [(p["minutes"], 100 * p[name]) for p in points if name in p]
+            axis.plot(*zip(*found, strict=True), color=colour, linewidth=1.3, marker=".", label=run)
+        axis.set_ylim(0, 102)
+        calm(axis, name)
+    for axis in axes[-5:]:
+        axis.set_xlabel("minutes")
+    axes[0].set_ylabel("judged right, %")
+    figure.suptitle(title, fontsize=10)
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper right", ncols=len(curves), frameon=False, fontsize=8)
+    return figure
