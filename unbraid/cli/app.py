@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from unbraid.cli import assess, catalogue, data, diagnose, judge, train, use
+from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, train, tune, use
 
 app = typer.Typer(
     name="unbraid",
@@ -14,7 +14,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for part in (train, use, assess, judge, diagnose, catalogue, data):
+for part in (train, tune, use, assess, judge, diagnose, reproduce, catalogue, data):
     part.register(app)
 
 

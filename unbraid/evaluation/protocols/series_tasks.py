@@ -102,7 +102,7 @@ def raw_examples(split: Split, factor: Factor) -> Examples:
 
 def predict_target(
     train: Examples, validation: Examples, test: Examples, factor: Factor, *,
-    predictor: Predictor = "net", seeds: int = 3,
+    predictor: Predictor = "net", seeds: int | Sequence[int] = 3,
 ) -> TaskRow:  # fmt: skip
     """Learn a target from the codes of train, chosen on validation, and score it on test.
 
@@ -112,7 +112,7 @@ def predict_target(
         test: likewise.
         factor: the target: `classes` of it, or 0 for a number.
         predictor: see the head of this file.
-        seeds: number of predictors ("net" only).
+        seeds: number of predictors, or a seed for each ("net" only; others draw nothing).
     """
     k = factor.classes
     parts = [_known(part, k) for part in (train, validation, test)]
@@ -121,7 +121,7 @@ def predict_target(
             f"'{factor.name}' must be known in every split, and with two classes in training."
         )
     parts = _standardise(parts)
-    tries = range(seeds if predictor == "net" else 1)
+    tries = (range(seeds) if isinstance(seeds, int) else seeds)[: None if predictor == "net" else 1]
     fit = {"net": _fit_net, "linear": _fit_linear, "boosted": _fit_boosted}[predictor]
     y, true = parts[0].target, parts[2].target
     rows = [_measure(fit(parts, k, seed), true, k) for seed in tries]

@@ -1,0 +1,116 @@
+"""Numbers are read from the protocols by code, factor and role, each protocol run once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unbraid.data import load_data
+from unbraid.data.corpus import Corpus
+from unbraid.evaluation.manipulate import Embedding
+from unbraid.methods.dsvae import DSVAE, DSVAEConfig
+from unbraid.tasks import reproduce_scores
+from unbraid.tasks.reproduce_plan import Metric
+from unbraid.tasks.reproduce_scores import Sheet
+
+
+def judged_row(kept: str, factor: str, role: str, metric: str, mean: float) -> dict[str, Any]:
+    return {"kept": kept, "factor": factor, "role": role, "metric": metric, "mean": mean}
+
+
+JUDGED = {
+    "rows": [
+        judged_row("d", "action", "dynamic", "accuracy", 0.9),
+        judged_row("d", "action", "dynamic", "inception_score", 8.5),
+        judged_row("d", "hair", "static", "accuracy", 0.2),
+        judged_row("d", "body", "static", "accuracy", 0.4),
+        judged_row("s", "hair", "static", "accuracy", 0.7),
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def series() -> Corpus:
+    return load_data("toy-series", {"train": 40, "validation": 12, "test": 30, "windows": 4})
+
+
+def metric(name: str, by: Any, **facts: Any) -> Metric:
+    return Metric(name=name, better="up", by=by, **facts)
+
+
+def test_a_judge_is_asked_once_and_read_by_code_factor_and_role(series: Corpus):
+    asked = []
+
+    def judged() -> dict[str, Any]:
+        asked.append(1)
+        return JUDGED
+
+    sheet = Sheet(series, None, repeats=1, seed=0, judged=judged)
+    found = sheet.fill(
+        (
+            metric("gap_pct", "difference", of=("accuracy_pct", "fix_d_static_pct")),
+            metric("accuracy_pct", "judge", code="d", factor="action"),
+            metric("score", "judge", code="d", factor="action", score="inception_score"),
+            metric("fix_d_static_pct", "judge", code="d", role="static"),
+            metric("fix_s_static_pct", "judge", code="s", role="static"),
+        )
+    )
+    wanted = {"gap_pct": 60.0, "accuracy_pct": 90.0, "score": 8.5, "fix_d_static_pct": 30.0,
+              "fix_s_static_pct": 70.0}  # fmt: skip
+    assert list(found) == list(wanted)
+    assert found == pytest.approx(wanted)
+    assert len(asked) == 1
+
+
+class Codes(Sheet):
+    """The true labels as codes: s holds the machine, d the state."""
+
+    def _codes(self, split: str) -> Embedding:
+        part = self.corpus.split(split)
+        s = np.eye(4, dtype=np.float32)[part.label("machine")]
+        state = part.label("state")
+        mask = state >= 0
+        d = np.eye(5, dtype=np.float32)[state.clip(0)] * mask[..., None].astype(np.float32)
+        return Embedding(s, d, mask)
+
+
+def test_probes_and_tasks_find_what_the_codes_hold(series: Corpus):
+    method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5))  # never asked
+    sheet = Codes(series, method, repeats=2, seed=0)
+    found = sheet.fill(
+        (
+            metric("machine_pct", "probe", code="s", factor="machine", tool="knn"),
+            metric("state_pct", "probe", code="d", role="dynamic", tool="knn"),
+            metric("task_pct", "task", code="s", factor="machine", tool="linear"),
+        )
+    )
+    assert found["state_pct"] == 100
+    assert found["machine_pct"] > 80
+    assert found["task_pct"] == 100
+
+
+def test_raw_values_have_other_predictors_for_every_seed(
+    series: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    seen = []
+    plain = reproduce_scores.predict_target
+
+    def predict(*parts: Any, seeds: Any, **named: Any) -> Any:
+        seen.append(list(seeds))
+        return plain(*parts, seeds=1, **named)
+
+    monkeypatch.setattr(reproduce_scores, "predict_target", predict)
+    task = metric("machine_pct", "task", factor="machine", tool="linear")
+    for seed in (0, 1):
+        Sheet(series, None, repeats=3, seed=seed).fill((task,))
+    assert seen == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_the_data_do_not_have_is_said(series: Corpus):
+    sheet = Sheet(series, None, repeats=1, seed=0, judged=lambda: JUDGED)
+    with pytest.raises(KeyError, match=r"toy-series: there is no 'machin'\. Did you mean 'machine"):
+        sheet.fill((metric("m", "task", factor="machin"),))
+    with pytest.raises(ValueError, match="the data have no factor speaker"):
+        sheet.fill((metric("m", "judge", code="s", factor="speaker"),))
+    with pytest.raises(ValueError, match="raw values have no codes"):
+        sheet.fill((metric("m", "probe", code="s", role="static", tool="knn"),))

@@ -1,0 +1,81 @@
+"""`unbraid reproduce`."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid.cli.use import Device
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(reproduce)
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A comparison (--list), or a TOML file.")] = "",
+    show: Annotated[bool, typer.Option("--list", help="Show the comparisons there are.")] = False,
+    seeds: Annotated[int, typer.Option(help="Trainings of each row [the comparison's].")] = 0,
+    max_minutes: Annotated[
+        float, typer.Option(help="Minutes of training of each run [the comparison's].")
+    ] = 0.0,
+    rows: Annotated[str, typer.Option(help="Some rows only, e.g. dbse,spyl [all].")] = "",
+    protocol: Annotated[str, typer.Option(help="paper, or authors: as their code.")] = "paper",
+    out: Annotated[Path, typer.Option(help="Folder of comparisons.")] = Path("runs/reproduce"),
+    workers: Annotated[
+        int, typer.Option(help="Runs side by side, one thread each [1 run, all threads].")
+    ] = 1,
+    merge: Annotated[
+        Path | None, typer.Option(help="Put the rows into this results.json and its page, too.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="With --list: for scripts.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Re-make a published comparison: data, training, judge, evaluation, table."""
+    if show:
+        _list(json)
+        return
+    if not name:
+        raise ValueError("which comparison? `unbraid reproduce --list` shows them.")
+    from rich.console import Console
+
+    from unbraid.tasks.reproduce import Request
+    from unbraid.tasks.reproduce import reproduce as work
+    from unbraid.training.fit import torch_device
+
+    console = Console()
+    request = Request(
+        name=name, seeds=seeds, max_minutes=max_minutes, protocol=protocol, out=out,
+        rows=tuple(word.strip() for word in rows.split(",") if word.strip()),
+        workers=workers, merge=merge, device=torch_device(device),
+    )  # fmt: skip
+    try:
+        found = work(request, console=console if console.is_terminal else None, say=typer.echo)
+    except KeyboardInterrupt:
+        typer.echo("Stopped; what was made is kept. The same command goes on.", err=True)
+        raise typer.Exit(130) from None
+    typer.echo(f"wrote {found.page}\n{found.verdict}")
+    if found.failed:
+        typer.echo(f"{len(found.failed)} runs failed; the same command tries them again.", err=True)
+        raise typer.Exit(1)
+
+
+def _list(json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from unbraid.tasks.reproduce_plan import list_comparisons
+
+    facts = list_comparisons()
+    if json:
+        typer.echo(jsonlib.dumps(facts, indent=1))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "data", "runs", "what"):
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    for fact in facts:
+        runs = f"{len(fact['rows'])} x {fact['seeds']} of {fact['minutes']:g} min"
+        table.add_row(fact["name"], fact["data"], runs, fact["title"])
+    Console().print(table)

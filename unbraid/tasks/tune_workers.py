@@ -1,0 +1,104 @@
+"""Several processes on one study; `python -m unbraid.tasks.tune_workers` is one of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from unbraid.tasks.tune_report import line
+from unbraid.tasks.tune_search import Search, enter, read_search
+from unbraid.tasks.tune_study import Study
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+def run_workers(
+    study: Study, search: Search, *, trials: int, workers: int, device: str,
+    say: Callable[[str], None],
+) -> bool:  # fmt: skip
+    """Start processes that work on a study and wait for them; return False if interrupted.
+
+    Each has one thread: more threads than cores are several times slower. What a process says goes
+    to `worker-<k>.log` in the study's folder.
+    """
+    told = {trial.number for trial in study.trials if trial.state.is_finished()}
+    processes = [_start(study.folder, k, trials, device) for k in range(workers)]
+    with _signals_for(processes) as signals:
+        while any(process.poll() is None for process in processes):
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            _tell_new(study, search, told, say)
+    _tell_new(study, search, told, say)
+    if signals:
+        return False
+    for k, process in enumerate(processes):
+        if process.returncode:
+            log = study.folder / f"worker-{k}.log"
+            last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
+            raise ValueError(f"a worker broke off: {last or process.returncode} (see {log})")
+    return True
+
+
+def _start(folder: Path, k: int, trials: int, device: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "unbraid.tasks.tune_workers"]
+    words = [str(folder), str(trials), device, str(os.getpid())]
+    with (folder / f"worker-{k}.log").open("wb") as log:
+        return subprocess.Popen(
+            [*command, *words], env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C reaches the starting process alone, which hands it on
+        )  # fmt: skip
+
+
+def _tell_new(
+    study: Study, search: Search, told: set[int], say: Callable[[str], None]
+) -> None:  # fmt: skip
+    for trial in study.trials:
+        if trial.state.is_finished() and trial.number not in told:
+            told.add(trial.number)
+            say(line(trial, study, search))
+
+
+@contextmanager
+def _signals_for(processes: "list[subprocess.Popen[bytes]]") -> Iterator[list[int]]:
+    """Hand signals on, the second one as an order to end; yields those seen."""
+    seen: list[int] = []
+
+    def hand_on(number: int, frame: Any) -> None:
+        seen.append(number)
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM if len(seen) == 1 else signal.SIGKILL)
+
+    old = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            old[number] = signal.signal(number, hand_on)
+    except ValueError:  # not in the main thread: leave signals alone
+        old = {}
+    try:
+        yield seen
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def main(folder: str, trials: str, device: str, parent: str) -> int:
+    """Work on the study of a folder; stop after a trial whose starting process is gone."""
+    from unbraid.tasks.tune import work
+
+    search = read_search(Path(folder))
+    study = enter(search, Path(folder))
+    ended = work(
+        study, search, trials=int(trials), device=device,
+        go_on=lambda: os.getppid() == int(parent),
+    )  # fmt: skip
+    return 0 if ended else 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
