@@ -7,26 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unbraid.cli import main
-
 TINY = [
     "--set", "data.train=12", "--set", "data.validation=4", "--set", "data.test=8",
     "--set", "training.steps=3", "--set", "training.batch_size=4",
     "--set", "method.net.channels=[4,4,4,4]", "--set", "method.net.hidden=8",
     "--set", "method.static_dim=4", "--set", "method.dynamic_dim=4",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def run_program(monkeypatch, capsys):
-    def program(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out = capsys.readouterr()
-        return int(ended.value.code or 0), out.out, out.err
-
-    return program
 
 
 @pytest.fixture(scope="module")

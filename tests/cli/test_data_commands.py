@@ -1,12 +1,9 @@
 """`unbraid data`: list, prepare, check, preview as a person meets them."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
-
-from unbraid.cli import main
 
 SMALL = ["--set", "data.train=120", "--set", "data.validation=4", "--set", "data.test=8"]
 
@@ -18,20 +15,13 @@ def _elsewhere(tmp_path, monkeypatch) -> None:
 
 
 @pytest.fixture
-def run_program(monkeypatch, capsys):
-    def program(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", "data", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out = capsys.readouterr()
-        return int(ended.value.code or 0), out.out, out.err
-
-    return program
+def run_data(run_program):
+    return lambda *words: run_program("data", *words)
 
 
-def test_the_list_says_where_data_come_from_and_whether_they_are_here(run_program, monkeypatch):
+def test_the_list_says_where_data_come_from_and_whether_they_are_here(run_data, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    lines = {line.split()[0]: line for line in run_program("list")[1].splitlines()}
+    lines = {line.split()[0]: line for line in run_data("list")[1].splitlines()}
     assert "embedded" in lines["toy-sprites"]
     assert "always" in lines["toy-sprites"]
     assert "apply to publisher" in lines["timit"]
@@ -39,10 +29,10 @@ def test_the_list_says_where_data_come_from_and_whether_they_are_here(run_progra
     assert " no " in lines["sprites"]
 
 
-def test_the_list_for_scripts_names_folders(run_program, tmp_path, monkeypatch):
+def test_the_list_for_scripts_names_folders(run_data, tmp_path, monkeypatch):
     (tmp_path / "files" / "sprites").mkdir(parents=True)
     monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / "files"))
-    facts = {fact["name"]: fact for fact in json.loads(run_program("list", "--json")[1])}
+    facts = {fact["name"]: fact for fact in json.loads(run_data("list", "--json")[1])}
     assert facts["sprites"]["files"] == str(tmp_path / "files" / "sprites")
     assert facts["sprites"]["prepared"] == ""
     assert facts["omniglot"]["stand_in"]
@@ -50,37 +40,37 @@ def test_the_list_for_scripts_names_folders(run_program, tmp_path, monkeypatch):
     assert facts["toy-series"]["embedded"] is True
 
 
-def test_a_prepared_set_is_listed_with_its_cache(run_program):
+def test_a_prepared_set_is_listed_with_its_cache(run_data):
     from unbraid.data.cache import open_or_build
 
     def build(new):
         new("x", (1,), np.uint8)[:] = 1
 
     made = open_or_build("sprites", "a" * 64, build)
-    facts = {fact["name"]: fact for fact in json.loads(run_program("list", "--json")[1])}
+    facts = {fact["name"]: fact for fact in json.loads(run_data("list", "--json")[1])}
     assert facts["sprites"]["prepared"] == str(made.folder)
     (made.folder / "x.npy").write_bytes(b"torn")
-    facts = {fact["name"]: fact for fact in json.loads(run_program("list", "--json")[1])}
+    facts = {fact["name"]: fact for fact in json.loads(run_data("list", "--json")[1])}
     assert facts["sprites"]["prepared"] == ""
 
 
-def test_sound_data_end_in_a_command_and_code_0(run_program):
-    code, out, err = run_program("check", "toy-series", *SMALL)
+def test_sound_data_end_in_a_command_and_code_0(run_data):
+    code, out, err = run_data("check", "toy-series", *SMALL)
     assert code == 0
     assert err == ""
     assert "ready to train: unbraid fit toy-series" in out
 
 
-def test_unusable_data_end_in_a_numbered_problem_and_code_2(run_program, tmp_path):
+def test_unusable_data_end_in_a_numbered_problem_and_code_2(run_data, tmp_path):
     path = tmp_path / "odd.npz"
     np.savez(path, x=np.zeros((30, 4, 3, 20, 20), np.uint8))
-    code, out, err = run_program("check", str(path))
+    code, out, err = run_data("check", str(path))
     assert code == 2
     said = " ".join(out.split())
     assert "1. problem: no method can be trained on these data" in said
     assert "Resize to multiples of 16" in said
     assert "Traceback" not in err
-    code, out, _ = run_program("check", str(path), "--json")
+    code, out, _ = run_data("check", str(path), "--json")
     assert code == 2
     assert json.loads(out)["ready"] is False
 
@@ -89,17 +79,17 @@ def test_unusable_data_end_in_a_numbered_problem_and_code_2(run_program, tmp_pat
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("content", [b"no archive", b"PK\x03\x04torn", b""])
-def test_a_broken_file_is_a_finding_and_never_a_traceback(run_program, tmp_path, content):
+def test_a_broken_file_is_a_finding_and_never_a_traceback(run_data, tmp_path, content):
     path = tmp_path / "mine.npz"
     path.write_bytes(content)
-    code, out, err = run_program("check", str(path))
+    code, out, err = run_data("check", str(path))
     assert code == 2
     assert "mine.npz" in out.replace("\n", "")
     assert "Traceback" not in out + err
 
 
-def test_a_set_that_is_not_here_is_a_finding_with_the_way_to_get_it(run_program):
-    code, out, _ = run_program("check", "sprites")
+def test_a_set_that_is_not_here_is_a_finding_with_the_way_to_get_it(run_data):
+    code, out, _ = run_data("check", "sprites")
     assert code == 2
     assert "unbraid data prepare sprites --root DIR" in " ".join(out.split())
 
@@ -120,29 +110,29 @@ def test_a_set_that_is_not_here_is_a_finding_with_the_way_to_get_it(run_program)
         (["prepare", "sprites", "--set", "data.tarin=3"], "Did you mean 'train'?"),
     ],
 )  # fmt: skip
-def test_a_mistake_ends_in_a_sentence_and_code_2(run_program, words, sentence):
-    code, _, err = run_program(*words)
+def test_a_mistake_ends_in_a_sentence_and_code_2(run_data, words, sentence):
+    code, _, err = run_data(*words)
     assert code == 2
     assert sentence in err
     assert "Traceback" not in err
 
 
-def test_preparing_says_source_licence_and_citation(run_program):
-    code, out, _ = run_program("prepare", "sprites")
+def test_preparing_says_source_licence_and_citation(run_data):
+    code, out, _ = run_data("prepare", "sprites")
     assert code == 2
     assert "Licence: CC BY-SA 3.0" in out
     assert "Please cite: Y. Li and S. Mandt" in out
 
 
-def test_an_embedded_set_needs_no_preparation(run_program):
-    code, out, _ = run_program("prepare", "toy-series")
+def test_an_embedded_set_needs_no_preparation(run_data):
+    code, out, _ = run_data("prepare", "toy-series")
     assert code == 0
     assert "toy-series is embedded: nothing to prepare" in out
 
 
-def test_a_preview_names_the_files_it_wrote(run_program, tmp_path):
+def test_a_preview_names_the_files_it_wrote(run_data, tmp_path):
     np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).random((20, 3, 1, 16, 16)))
-    code, out, _ = run_program(
+    code, out, _ = run_data(
         "preview", str(tmp_path / "mine.npz"), "--out", str(tmp_path / "look"), "--count", "2"
     )
     assert code == 0

@@ -1,12 +1,9 @@
 """`unbraid reproduce` as a person meets it."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-from unbraid.cli import main
 
 TOY = """
 title = "Machines"
@@ -24,18 +21,6 @@ metrics = [
 [paper]
 text = "a toy"
 """  # noqa: E501
-
-
-@pytest.fixture
-def run_program(monkeypatch, capsys):
-    def program(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out = capsys.readouterr()
-        return int(ended.value.code or 0), out.out, out.err
-
-    return program
 
 
 def test_the_list_is_for_people_and_for_scripts(run_program):

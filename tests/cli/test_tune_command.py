@@ -4,8 +4,6 @@ import sys
 
 import pytest
 
-from unbraid.cli import main
-
 TINY = [
     "--set", "data.train=12", "--set", "data.validation=6", "--set", "data.test=3",
     "--set", "training.steps=4", "--set", "training.batch_size=4",
@@ -14,27 +12,15 @@ TINY = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def program(monkeypatch, capsys):
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out = capsys.readouterr()
-        return int(ended.value.code or 0), out.out, out.err
-
-    return run
-
-
-def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(program, tmp_path):
+def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(run_program, tmp_path):
     command = ["tune", "toy-series", "-m", "dbse", "--out", str(tmp_path / "studies"), *TINY]
-    code, out, err = program(*command, "--trials", "3", "--labels")
+    code, out, err = run_program(*command, "--trials", "3", "--labels")
     assert code == 0, err
     assert "dbse on toy-series by leakage: 3 finished" in out
     assert "trial 0 is the preset" in out
     assert "label-free choice beside labels" in out
     told = out.strip().splitlines()[-1].partition("unbraid ")[2].split()
-    code, out, _ = program(*told, "--out", str(tmp_path / "runs"))
+    code, out, _ = run_program(*told, "--out", str(tmp_path / "runs"))
     assert code == 0
     assert "finished after 4 steps" in out
 
@@ -52,25 +38,25 @@ def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(program, t
         (["toy-series", "--max-minutes", "-1"], "--max-minutes must not be negative"),
     ],
 )
-def test_a_mistake_ends_in_a_sentence_and_code_2(program, tmp_path, words, sentence):
-    code, _, err = program("tune", *words, "--out", str(tmp_path))
+def test_a_mistake_ends_in_a_sentence_and_code_2(run_program, tmp_path, words, sentence):
+    code, _, err = run_program("tune", *words, "--out", str(tmp_path))
     assert code == 2
     assert sentence in err
 
 
-def test_a_misspelt_setting_of_a_space_is_told_the_right_one(program, tmp_path):
+def test_a_misspelt_setting_of_a_space_is_told_the_right_one(run_program, tmp_path):
     path = tmp_path / "space.toml"
     path.write_text("[method]\nw_statc = {low = 0, high = 1}\n")
-    code, _, err = program("tune", "toy-series", "--space", str(path), "--out", str(tmp_path))
+    code, _, err = run_program("tune", "toy-series", "--space", str(path), "--out", str(tmp_path))
     assert code == 2
     assert "space.toml: DBSEConfig has no setting 'w_statc'. Did you mean 'w_static'?" in err
     assert not (tmp_path / "toy-series").exists()
 
 
-def test_without_optuna_the_extra_is_named(program, tmp_path, monkeypatch):
+def test_without_optuna_the_extra_is_named(run_program, tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("unbraid.tasks.tune")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "optuna", None)
-    code, _, err = program("tune", "toy-series", "--out", str(tmp_path))
+    code, _, err = run_program("tune", "toy-series", "--out", str(tmp_path))
     assert code == 2
     assert 'tuning needs Optuna: pip install "unbraid[tune]"' in err
