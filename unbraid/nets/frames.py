@@ -97,7 +97,7 @@ class FrameDecoder(nn.Module):
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
-        layers += [Up(upward[-1], frame[0], bias=True), nn.Sigmoid()]
+        layers += [Up(upward[-1], frame[0], bias=True)]
         self.pyramid = Pyramid(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
@@ -113,7 +113,8 @@ class FrameDecoder(nn.Module):
 
     def _decode(self, inner: Float[Tensor, "N K"]) -> Float[Tensor, "N C H W"]:
         inner_map = inner.unflatten(1, self.inner)
-        return self.pyramid(inner_map.contiguous(memory_format=torch.channels_last))
+        pictures = self.pyramid(inner_map.contiguous(memory_format=torch.channels_last))
+        return pictures.sigmoid_()  # nobody else needs what it was
 
 
 def join(codes: Codes) -> Float[Tensor, "B T K"]:

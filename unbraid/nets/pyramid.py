@@ -22,7 +22,7 @@ from unbraid.nets.winograd import PLAIN_DOWN, Convolution, Down, Up
 
 Map = Float[Tensor, "N C H W"]
 
-CHUNK = 1 << 23  # values of one map worked on at a time: 32 MiB
+CHUNK = 1 << 22  # values of one map worked on at a time: 16 MiB
 FEW = 4  # channels of pictures, at most
 
 

@@ -20,6 +20,7 @@ from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
+from unbraid.training.memory import free_at_once
 from unbraid.training.module import TrainingModule, seed_draws
 from unbraid.training.plan import Plan, make_plan, read_plan
 from unbraid.training.processes import launch, must_launch, place, with_console
@@ -207,6 +208,7 @@ class _Session:
             callbacks.append(Display(console, self.book, self.clock, validation, self.steps))
         callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
         callbacks.extend(more)
+        free_at_once()
         self.trainer = make_trainer(callbacks, self.steps, c.clip, device)
 
     def go(self, checkpoint: Path | None) -> None:

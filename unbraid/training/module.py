@@ -57,6 +57,10 @@ class TrainingModule(lightning.LightningModule):
         check_terms(self.terms, step)
         return total(terms)
 
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """Let go of the last step's gradients before the memory is needed, not after."""
+        self.zero_grad()
+
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         check_gradients(self.method, self.global_step)
 

@@ -48,6 +48,10 @@ class BatchStream:
         """Return the positions of one epoch, in its order."""
         return np.random.default_rng((self.seed, epoch)).permutation(len(self.split))
 
+    def __len__(self) -> int:
+        """Number of batches in an epoch; knowing it, Lightning fetches none ahead of time."""
+        return self.steps_per_epoch
+
     def __iter__(self) -> Iterator[Batch]:
         epoch, done = divmod(self.start(), self.steps_per_epoch)
         order = self.order(epoch)
