@@ -175,7 +175,11 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a decoder says of x: a mean, and the log-variance where the likelihood has one."""
+    """What a decoder says of x: a mean, and the log-variance where the likelihood has one.
+
+    `seen` are the logits of an element being observed at all, where the decoder tells that too.
+    """
 
     mean: Float[Tensor, "B T *F"]
     log_var: Float[Tensor, "B T *F"] | None = None
+    seen: Float[Tensor, "B T *F"] | None = None

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -49,12 +50,20 @@ def test_a_series_encoder_tells_a_missing_value_from_a_zero():
 
 
 def test_the_scale_of_a_series_has_a_floor():
-    decoder = SeriesDecoder((4, 3), 6, (8, 12, 8))
+    decoder = SeriesDecoder(spec("series"), 6, (8, 12, 8))
     with torch.no_grad():
         decoder.out.bias[3:] = -1e4
     log_var = decoder(Codes(torch.randn(2, 4), torch.randn(2, 3, 2))).log_var
     wanted = torch.full_like(log_var, 2 * math.log(SMALLEST_SCALE))
     torch.testing.assert_close(log_var, wanted)
+
+
+def test_a_series_decoder_tells_what_is_observed_where_anything_can_be_missing():
+    net, z = replace(NET, tells_gaps=True), Codes(torch.randn(2, 4), torch.randn(2, 3, 2))
+    seen = decoder_for(spec("series", missing=True), net, 6)(z).seen
+    assert seen is not None and seen.shape == (2, 3, 4, 3)
+    assert decoder_for(spec("series"), net, 6)(z).seen is None
+    assert decoder_for(spec("series", missing=True), NET, 6)(z).seen is None
 
 
 @pytest.mark.parametrize(

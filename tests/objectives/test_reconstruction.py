@@ -74,3 +74,16 @@ def test_the_squared_error_in_pieces_has_the_derivatives_of_the_plain_one(monkey
         torch.autograd.grad((ours * weight).sum(), mean),
         torch.autograd.grad((plain * weight).sum(), mean),
     )
+
+
+def test_what_is_observed_costs_its_negative_log_probability():
+    mask = torch.tensor([[True, False]])
+    observed = torch.tensor([[[True, False], [False, False]]])
+    zeros = torch.zeros(1, 2, 2)
+    logits = torch.tensor([[[2.0, 2.0], [9.0, 9.0]]])
+    batch = Batch(zeros, mask, observed)
+    added = misfit(Prediction(zeros, zeros, logits), batch) - misfit(
+        Prediction(zeros, zeros), batch
+    )
+    p = 1 / (1 + math.exp(-2.0))
+    torch.testing.assert_close(added, torch.tensor([[-math.log(p) - math.log(1 - p), 0.0]]))

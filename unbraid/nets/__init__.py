@@ -19,6 +19,7 @@ class NetConfig:
     shrink: int = 1  # video: the encoder looks at frames averaged over squares of this many pixels
     audio_hidden: int = 256  # audio: the decoder's inner layer
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
+    tells_gaps: bool = False  # series with missing values: which are observed is decoded, too
     hidden: int = 256  # every recurrent net of posterior and prior
     prior_layers: int = 1  # LSTM layers of p(d_t | d_<t)
 
@@ -54,4 +55,4 @@ def decoder_for(spec: Spec, net: NetConfig, code: int) -> Decoder:
         return FrameDecoder(spec.frame, net.channels, code)
     if spec.kind == "audio":
         return AudioDecoder(spec.frame[0], code, net.audio_hidden)
-    return SeriesDecoder(spec.frame, code, net.series_layers)
+    return SeriesDecoder(spec, code, net.series_layers, tells_gaps=net.tells_gaps)

@@ -2,6 +2,8 @@
 
 Departure: the papers leave open how the rows of a window become one vector: an LSTM of the last
 layer's size reads them. Where values can be missing, the rows are joined with what is observed.
+With `tells_gaps` the decoder says which values are observed, too: in a clinic what is measured, and
+how often, tells more of a patient than many a value. No paper does that.
 """
 
 from itertools import pairwise
@@ -47,21 +49,24 @@ class SeriesEncoder(nn.Module):
 
 
 class SeriesDecoder(nn.Module):
-    """(s, d_t) -> mean and scale of every row of window t."""
+    """(s, d_t) -> mean and scale of every row of window t, and which values are observed."""
 
-    def __init__(self, frame: tuple[int, ...], code: int, layers: tuple[int, ...]) -> None:
+    def __init__(
+        self, spec: Spec, code: int, layers: tuple[int, ...], *, tells_gaps: bool = False
+    ) -> None:
         super().__init__()
-        self.window, channels = frame
+        self.window, channels = spec.frame
+        self.told = 3 if tells_gaps and spec.missing else 2  # numbers for every value
         self.root = nn.Sequential(nn.Linear(code, layers[0]), nn.Tanh())
         self.writer = nn.LSTM(layers[0], layers[0], batch_first=True)
         self.rows = _ladder(layers)
-        self.out = nn.Linear(layers[-1], 2 * channels)
+        self.out = nn.Linear(layers[-1], self.told * channels)
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
-        """Return mean and log-variance of every row; `mask` saves nothing here."""
+        """Return mean, log-variance and logits of every row; `mask` saves nothing here."""
         z = join(codes)
         told = self.root(z.flatten(0, 1))[:, None].expand(-1, self.window, -1)  # (B T, W, K)
         out = self.out(self.rows(self.writer(told)[0])).unflatten(0, z.shape[:2])
-        mean, raw = out.chunk(2, -1)  # (B, T, W, F)
+        mean, raw, *seen = out.chunk(self.told, -1)  # (B, T, W, F)
         scale = nn.functional.softplus(raw) + SMALLEST_SCALE
-        return Prediction(mean, 2 * scale.log())
+        return Prediction(mean, 2 * scale.log(), *seen)
