@@ -101,6 +101,7 @@ def test_the_authors_protocol_keeps_apart_what_it_trains_otherwise(toy: str, out
 def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
     said: list[str] = []
     found = reproduce(Request(name=toy, out=out, seeds=1), say=said.append)
+    assert (out / "toy" / "paper.png").read_bytes().startswith(b"\x89PNG")
     table = json.loads((out / "toy" / "results.json").read_text())
     assert table == json.loads(json.dumps(found.rows))
     assert [row["method"] for row in table] == ["raw features", "DSVAE", "DBSE"]

@@ -9,6 +9,8 @@ from rich.console import Console
 from unbraid.data import data_title, load_data
 from unbraid.data.collection import PARTS
 from unbraid.evaluation.judge import check_judge, read_judge
+from unbraid.figures.results import result_dots
+from unbraid.figures.save import save_figure
 from unbraid.files import read_ours
 from unbraid.settings import at_least, closest, parse_sets
 from unbraid.tasks.reproduce_plan import (
@@ -108,7 +110,15 @@ def reproduce(
     if request.merge is not None:
         page = merge_tables(found, request.merge)
     kept = [row for row in found if row["protocol"] == protocol_words(comparison, request.variant)]
+    if any(row["mean"] is not None for row in kept):
+        _draw(comparison, kept, folder / f"{request.variant}.png")
     return Reproduced(page, verdict(comparison, kept), found, failed)
+
+
+def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
+    """Draw the numbers of one protocol beside the published ones."""
+    targets = {m.name: m.target for m in comparison.metrics if m.target is not None}
+    save_figure(result_dots(rows, targets), path, {"rows": rows})
 
 
 def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
