@@ -7,6 +7,7 @@ from torch.nn.functional import one_hot
 
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.generation import (
+    Draws,
     JudgedRow,
     judge_controls,
     judge_generations,
@@ -91,7 +92,7 @@ def _by(rows: list[JudgedRow], metric: str = "accuracy") -> dict[tuple[str, str]
 
 @pytest.fixture(scope="module")
 def clean() -> list[JudgedRow]:
-    return judge_generations(Oracle(), Reader(), _split(), repeats=5, seed=0)
+    return judge_generations(Oracle(), Reader(), _split(), Draws(repeats=5, seed=0))
 
 
 def test_a_perfect_method_keeps_what_is_kept_and_loses_the_rest(clean: list[JudgedRow]):
@@ -130,7 +131,7 @@ def test_the_table_has_both_directions_chance_and_gaps(clean: list[JudgedRow]):
 
 
 def test_a_leaky_method_is_found_out(clean: list[JudgedRow]):
-    rows = judge_generations(Oracle(leak=True), Reader(), _split(), repeats=2, seed=0)
+    rows = judge_generations(Oracle(leak=True), Reader(), _split(), Draws(repeats=2, seed=0))
     s, d = leakage_table(rows)
     assert (d.static, d.dynamic, d.gap) == (1.0, 1.0, 0.0)  # d tells who as well
     assert s.static == pytest.approx(1 / WHO, abs=0.06)  # and s tells nothing
@@ -144,7 +145,9 @@ def test_a_role_without_factors_leaves_its_place_empty(clean: list[JudgedRow]):
 
 def test_one_seed_gives_one_result_and_repeats_draw_anew():
     split = _split()
-    rows = [judge_generations(Oracle(), Reader(), split, repeats=2, seed=s) for s in (3, 3, 4)]
+    rows = [
+        judge_generations(Oracle(), Reader(), split, Draws(repeats=2, seed=s)) for s in (3, 3, 4)
+    ]
     assert rows[0] == rows[1]
     assert rows[0] != rows[2]
     assert _by(rows[0])["d", "who"].std > 0
@@ -152,8 +155,8 @@ def test_one_seed_gives_one_result_and_repeats_draw_anew():
 
 def test_means_are_asked_of_the_prior():
     method = Oracle()
-    judge_generations(method, Reader(), _split(), repeats=1, means=True)
-    judge_generations(method, Reader(), _split(), repeats=1)
+    judge_generations(method, Reader(), _split(), Draws(repeats=1, means=True))
+    judge_generations(method, Reader(), _split(), Draws(repeats=1))
     assert method.asked == [True, True, False, False]  # 240 sequences are two batches
 
 
@@ -174,4 +177,9 @@ def test_padded_steps_do_not_count_in_judged_accuracy():
 
 def test_no_repeats_are_refused():
     with pytest.raises(ValueError, match="repeats must be 1 or more, got 0"):
-        judge_generations(Oracle(), Reader(), _split(), repeats=0)
+        judge_generations(Oracle(), Reader(), _split(), Draws(repeats=0))
+
+
+def test_only_the_sides_asked_for_are_judged_and_by_the_same_draws(clean: list[JudgedRow]):
+    rows = judge_generations(Oracle(), Reader(), _split(), Draws(repeats=5, seed=0, sides=("s",)))
+    assert rows == [row for row in clean if row.kept == "s"]

@@ -12,7 +12,7 @@ import torch
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import embed
 from unbraid.evaluation.protocols.diagnosis import diagnose
-from unbraid.evaluation.protocols.generation import judge_generations, leakage_table
+from unbraid.evaluation.protocols.generation import Draws, judge_generations, leakage_table
 from unbraid.evaluation.protocols.probes import gaps, probe
 from unbraid.evaluation.protocols.series_tasks import code_examples, predict_target
 from unbraid.evaluation.protocols.speakers import verify_speakers
@@ -102,7 +102,7 @@ def test_probes_find_the_leak_in_d(model: Method, split: Split):
 
 
 def test_the_judge_sees_who_is_kept(model: Method, split: Split):
-    rows = judge_generations(model, Reading(), split, repeats=3, seed=0)
+    rows = judge_generations(model, Reading(), split, Draws(repeats=3, seed=0))
     found = {(r.kept, r.factor): r.mean for r in rows if r.metric == "accuracy"}
     assert found["d", "phone"] == 1.0
     if isinstance(model, Leaky):

@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid.data import data_title
 from unbraid.evaluation import judge as judges
-from unbraid.evaluation.protocols.generation import JudgedRow, judge_generations
+from unbraid.evaluation.protocols.generation import Draws, JudgedRow, judge_generations
 from unbraid.figures.judge_curves import judge_curves
 from unbraid.figures.save import save_figure
 from unbraid.tasks.judging import Scoring
@@ -42,9 +42,8 @@ def judge_curve(
     some = c.some(corpus.split(split))
     points: list[Point] = []
     for step, method in run.history(device):
-        rows = judge_generations(
-            method, judge, some, repeats=c.repeats, seed=run.plan.seed, means=c.means
-        )
+        draws = Draws(repeats=c.repeats, seed=run.plan.seed, means=c.means)
+        rows = judge_generations(method, judge, some, draws)
         points.append({"step": float(step), "minutes": minutes_at(run, step)} | _columns(rows))
         say(points[-1])
         write_rows(run.path / f"{NAME}.csv", points, list(points[-1]))

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from rich.console import Console
@@ -17,6 +17,7 @@ from unbraid.data.corpus import Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.evaluation.protocols.generation import (
+    Draws,
     existing_steps,
     judge_controls,
     judge_generations,
@@ -38,6 +39,8 @@ class Scoring:
     means: bool = False  # let drawn d be the means along a path from the prior, as the authors do
     limit: int = 0  # judge so many test sequences, chosen at random but always the same; 0 = all
     minimum: float = 0.95  # accuracy the judge must have on every factor of its own test split
+    sides: tuple[Literal["d", "s"], ...] = ("d", "s")  # which codes are kept in turn
+    controls: bool = True  # judge reconstructions and the true sequences, too
 
     def __post_init__(self) -> None:
         at_least(self, 1, "repeats")
@@ -107,7 +110,9 @@ def score(
     corpus, method, plan = run.corpus(), run.model(device), run.plan
     judges.check_judge(about, corpus, c.minimum)
     split = c.some(corpus.test)
-    rows = judge_generations(method, judge, split, repeats=c.repeats, seed=plan.seed, means=c.means)
+    draws = Draws(repeats=c.repeats, seed=plan.seed, means=c.means, sides=c.sides)
+    rows = judge_generations(method, judge, split, draws)
+    controls = judge_controls(method, judge, split, seed=plan.seed) if c.controls else []
     metrics: Metrics = {
         "data": plan.data,
         "method": plan.method,
@@ -119,7 +124,7 @@ def score(
         "means": c.means,
         "judge": {"folder": str(folder)} | {k: about[k] for k in ("fingerprint", "accuracy")},
         "leakage": [asdict(row) for row in leakage_table(rows)],
-        "rows": [asdict(r) for r in [*rows, *judge_controls(method, judge, split, seed=plan.seed)]],
+        "rows": [asdict(row) for row in [*rows, *controls]],
         "training": run.about["training"],
         "unbraid": unbraid.__version__,
     }

@@ -111,6 +111,12 @@ class Comparison:
         """Whether a judge is needed."""
         return any(metric.by == "judge" for metric in self.metrics)
 
+    @property
+    def sides(self) -> tuple[Literal["d", "s"], ...]:
+        """The codes that a judge must see kept."""
+        kept = {metric.code for metric in self.metrics if metric.by == "judge"}
+        return tuple(code for code in ("d", "s") if code in kept)
+
     def protocol(self, variant: Variant) -> Protocol:
         """Return a protocol, or say that there is one only."""
         found = self.paper if variant == "paper" else self.authors

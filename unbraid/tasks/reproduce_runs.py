@@ -110,7 +110,9 @@ def _score_raw(job: Job) -> Outcome:
 def _score(job: Job, run: Run) -> None:
     """Read the test split, once, and write the numbers."""
     c, method = job.comparison, run.model(job.device)
-    scoring = judging.Scoring(repeats=c.repeats, means=c.protocol(job.variant).means)
+    scoring = judging.Scoring(
+        repeats=c.repeats, means=c.protocol(job.variant).means, sides=c.sides, controls=False
+    )  # fmt: skip
     judged = partial(judging.score, run.path, job.judge or "", scoring, device=job.device)
     sheet = Sheet(run.corpus(), method, repeats=c.repeats, seed=job.seed, judged=judged)
     training = run.about["training"]

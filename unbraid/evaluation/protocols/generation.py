@@ -86,36 +86,47 @@ class LeakageRow:
     gap: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """What is drawn anew for every sequence."""
+
+    repeats: int = 5  # how often
+    seed: int = 0  # decides the draws, which are the same for both sides
+    means: bool = False  # drawn d are the means along a path from the prior, as the authors do
+    sides: tuple[Literal["d", "s"], ...] = ("d", "s")  # which codes are kept in turn
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be 1 or more, got {self.repeats}.")
+
+
 @torch.inference_mode()
 def judge_generations(
-    method: Method, judge: Reader, split: Split, *, repeats: int = 5, seed: int = 0,
-    means: bool = False,
-) -> list[JudgedRow]:  # fmt: skip
+    method: Method, judge: Reader, split: Split, draws: Draws | None = None
+) -> list[JudgedRow]:
     """Return what the judge says with d kept and with s kept.
 
     Args:
         method: the model, in evaluation mode.
         judge: of the same data.
         split: the test split, or some of it.
-        repeats: how often to draw the other code for every sequence.
-        seed: decides the draws.
-        means: let drawn d be the means along a path from the prior, as the authors do.
+        draws: what is drawn, and how often.
     """
-    if repeats < 1:
-        raise ValueError(f"repeats must be 1 or more, got {repeats}.")
+    c = draws or Draws()
     device = next(method.parameters()).device
     codes = [method.encode(batch) for batch in split.batches(BATCH, device)]
-    told: dict[Kept, list[list[Predictions]]] = {"d": [], "s": []}
-    for repeat in range(repeats):
-        seed_draws(seed, "use", repeat)
-        parts: dict[Kept, list[Predictions]] = {"d": [], "s": []}
+    told: dict[Kept, list[list[Predictions]]] = {kept: [] for kept in c.sides}
+    for repeat in range(c.repeats):
+        seed_draws(c.seed, "use", repeat)
+        parts: dict[Kept, list[Predictions]] = {kept: [] for kept in c.sides}
         for batch, z in zip(split.batches(BATCH, device), codes, strict=True):
-            drawn = method.sample(len(batch), batch.x.shape[1], means=means)
-            for kept, mixed in (("d", Codes(drawn.s, z.d)), ("s", Codes(z.s, drawn.d))):
-                parts[kept].append(judge.predict(batch.with_x(method.decode(mixed))))  # type: ignore[index]
-        for kept in parts:
+            drawn = method.sample(len(batch), batch.x.shape[1], means=c.means)
+            for kept in c.sides:
+                mixed = Codes(drawn.s, z.d) if kept == "d" else Codes(z.s, drawn.d)
+                parts[kept].append(judge.predict(batch.with_x(method.decode(mixed))))
+        for kept in c.sides:
             told[kept].append(parts[kept])
-    return [row for kept in told for row in _rows(kept, told[kept], judge, split, seed)]
+    return [row for kept in c.sides for row in _rows(kept, told[kept], judge, split, c.seed)]
 
 
 @torch.inference_mode()
