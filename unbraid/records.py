@@ -117,6 +117,12 @@ class Batch:
         """Return the same steps with other values."""
         return replace(self, x=x)
 
+    def steps(self, some: slice) -> "Batch":
+        """Return some of the steps of every sequence."""
+        observed = None if self.observed is None else self.observed[:, some]
+        others = None if self.alternatives is None else self.alternatives[:, :, some]
+        return Batch(self.x[:, some], self.mask[:, some], observed, others)
+
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on another device."""
         moved = (

@@ -57,6 +57,22 @@ def test_one_seed_gives_one_judge(corpus: Corpus, judge: Judge):
     assert not _same(judge, fit_judge(corpus, TINY, seed=1))
 
 
+def test_a_judge_may_learn_from_some_steps_and_judges_all(corpus: Corpus, monkeypatch):
+    seen: list[int] = []
+    forward = Judge.forward
+
+    def watched(self: Judge, batch: Batch) -> dict[str, torch.Tensor]:
+        seen.append(batch.x.shape[1])
+        return forward(self, batch)
+
+    monkeypatch.setattr(Judge, "forward", watched)
+    config = replace(TINY, window=3, optimizer="muon")
+    found = fit_judge(corpus, config)
+    length = corpus.spec.length
+    assert set(seen) == {3, length}  # training, and validation
+    assert _same(found, fit_judge(corpus, config))
+
+
 def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
     others = replace(
         corpus, validation=_shuffled(corpus.validation), test=_shuffled(corpus.test)

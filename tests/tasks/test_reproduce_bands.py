@@ -1,5 +1,6 @@
 """One small row of each family, trained for minutes, ends where it ended when it was recorded."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,17 @@ BANDS: dict[str, Any] = tomllib.loads((HERE / "bands.toml").read_text(encoding="
 def _land(name: str, source: Path, tmp_path: Path) -> None:
     """Train the rows of a band and compare every metric with its ends."""
     band = BANDS[name]
-    mine = tmp_path / f"{name}.toml"
-    words = ", ".join(f'"{word}"' for word in band.get("sets", ()))
-    head = f"sets = [{words}]\n" if words else ""
-    mine.write_text(head + source.read_text(encoding="utf-8"), encoding="utf-8")
-    request = Request(name=str(mine), rows=tuple(band["rows"]), seeds=1, out=tmp_path / "out")
-    found = reproduce(request)
+    mine, text = tmp_path / f"{name}.toml", source.read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    words = [*table.get("sets", ()), *band.get("sets", ())]
+    rest = re.sub(r"^sets = .*\n", "", text, count=1, flags=re.M) if "sets" in table else text
+    mine.write_text(f"sets = {words}\n{rest}", encoding="utf-8")
+    found = reproduce(
+        Request(
+            name=str(mine), rows=tuple(band["rows"]), seeds=1, out=tmp_path / "out",
+            max_minutes=30.0,  # the budget is one of steps
+        )
+    )  # fmt: skip
     assert not found.failed
     values = {row["metric"]: row["mean"] for row in found.rows}
     assert values.keys() == band["metrics"].keys(), values

@@ -36,7 +36,7 @@ from unbraid.nets import NetConfig, encoder_for
 from unbraid.records import Batch, Factor, Spec
 from unbraid.settings import as_table, at_least, build
 from unbraid.training.config import TrainingConfig
-from unbraid.training.module import learning_rate_factor, seed_draws
+from unbraid.training.module import learning_rate_factor, make_optimizer, seed_draws
 
 FORMAT = "unbraid-judge-1"
 SAMPLE = 64  # rows of raw data in a fingerprint
@@ -53,7 +53,9 @@ class JudgeConfig:
     features: int = 128  # video: size of a frame's feature vector
     hidden: int = 128  # of the LSTM, each direction
     lr: float = 2e-3  # at its highest; rises for a tenth of the steps, then falls as a cosine
+    optimizer: Literal["adam", "muon"] = "adam"
     batch_size: int = 32
+    window: int = 0  # steps in a row that it learns from, drawn anew each time; 0 = all
     max_epochs: int = 40
     max_steps: int = 1000  # optimiser steps at most, whatever the number of epochs
     patience: int = 6  # epochs without a better validation loss
@@ -63,7 +65,7 @@ class JudgeConfig:
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
         at_least(self, 1, "features", "hidden", "max_epochs", "max_steps", "patience")
-        at_least(self, 0, "minutes")
+        at_least(self, 0, "minutes", "window")
         at_least(self, 2, "batch_size")
 
 
@@ -160,9 +162,12 @@ class _Training:
         self.size = min(c.batch_size, len(corpus.train))
         self.steps = min(c.max_steps, c.max_epochs * (len(corpus.train) // self.size))
         self.step, self.began = 0, time.monotonic()
-        self.optimizer = torch.optim.Adam(judge.parameters(), lr=c.lr, foreach=True)
-        curve = TrainingConfig(schedule="cosine", warmup_steps=self.steps // 10)
+        curve = TrainingConfig(
+            optimizer=c.optimizer, lr=c.lr, schedule="cosine", warmup_steps=self.steps // 10
+        )
+        self.optimizer = make_optimizer(judge.parameters(), curve)
         self.schedule = LambdaLR(self.optimizer, learning_rate_factor(curve, self.steps))
+        self.draws = np.random.default_rng(seed)
 
     @property
     def minutes(self) -> float:
@@ -192,13 +197,24 @@ class _Training:
     def loss(self, split: Split) -> Tensor:
         """Return the cross-entropy, summed over factors, mean over sequences (or their steps)."""
         batch = split.take(slice(None), next(self.judge.parameters()).device)
+        seen = self.seen(batch) if self.judge.training else slice(None)
+        batch = batch.steps(seen)
         total = batch.x.new_zeros(())
         for name, logits in self.judge(batch).items():
             labels = torch.as_tensor(split.label(name), device=logits.device).long()
             if labels.ndim == 2:
+                labels = labels[:, seen]
                 logits, labels = logits[batch.mask], labels[batch.mask]
             total = total + nn.functional.cross_entropy(logits, labels)
         return total
+
+    def seen(self, batch: Batch) -> slice:
+        """Draw the steps to learn from, among those that the shortest sequence has."""
+        few, shortest = self.judge.config.window, int(batch.mask.sum(1).min())
+        if not few or few >= shortest:
+            return slice(None)
+        start = int(self.draws.integers(shortest - few + 1))
+        return slice(start, start + few)
 
     @torch.inference_mode()
     def validation_loss(self) -> float:
