@@ -57,7 +57,8 @@ def test_rows_are_labelled_as_in_the_papers_table(name: str):
     comparison = find_comparison(name)
     labels = {p.method for p in published() if p.dataset == comparison.published}
     for row in comparison.rows:
-        missing = comparison.published in NOT_PRINTED.get(row.label, ())
+        own = row.label.endswith(", tuned here")
+        missing = own or comparison.published in NOT_PRINTED.get(row.label, ())
         assert (row.label in labels) is not missing, row.label
 
 
