@@ -8,11 +8,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.stops import interrupt_at
 from unbraid.tasks import reproduce_runs, reproduce_workers
 from unbraid.tasks.reproduce import Request, plan_jobs, reproduce
 from unbraid.tasks.reproduce_plan import find_comparison
 from unbraid.tasks.reproduce_runs import Job
-from unbraid.training.callbacks import Clock, read_rows
+from unbraid.training.callbacks import read_rows
 
 TOY = """
 title = "Machines and their states"
@@ -53,17 +54,6 @@ def toy(tmp_path: Path) -> str:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
-
-
-def interrupt_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Clock.on_train_batch_end
-
-    def stopping(self: Clock, trainer: Any, *rest: Any) -> None:
-        plain(self, trainer, *rest)
-        if trainer.global_step == step:
-            self.stop(trainer, "interrupted")
-
-    monkeypatch.setattr(Clock, "on_train_batch_end", stopping)
 
 
 def never(*args: Any, **named: Any) -> None:

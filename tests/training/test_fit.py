@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.stops import interrupt_at
 from unbraid.methods.base import Method
 from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
@@ -47,17 +48,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
 def tiny_plan(data: str, method: str = "dsvae", **training: Any) -> Plan:
     settings = {"method": TINY, "training": TRAINING | training}
     return make_plan(data, method, preset="none", settings=settings)
-
-
-def interrupt_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Clock.on_train_batch_end
-
-    def stopping(self: Clock, trainer: Any, *rest: Any) -> None:
-        plain(self, trainer, *rest)
-        if trainer.global_step == step:
-            self.stop(trainer, "interrupted")
-
-    monkeypatch.setattr(Clock, "on_train_batch_end", stopping)
 
 
 def act_at(

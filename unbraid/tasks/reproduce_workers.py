@@ -15,6 +15,7 @@ from typing import Any
 from unbraid.files import write_text
 from unbraid.tasks.reproduce_runs import Job, Outcome, do_job
 from unbraid.training.processes import TOLD
+from unbraid.training.signals import handled
 
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_LOOKS = 2.0
@@ -51,7 +52,8 @@ def side_by_side(jobs: Sequence[Job], workers: int, done: Done, say: Callable[[s
     """
     queue, running = list(jobs), dict[Any, tuple[Job, BaseProcess]]()
     said = time.monotonic()
-    with _stop_on_signal(), _stopping(running):
+    # A polite kill does what Ctrl-C does.
+    with handled(signal.default_int_handler, signal.SIGTERM), _stopping(running):
         while queue or running:
             while queue and len(running) < workers:
                 job = queue.pop(0)
@@ -126,20 +128,6 @@ def _outcome(job: Job, process: BaseProcess) -> str:
 
 def _sentence(error: BaseException) -> str:
     return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-
-
-@contextmanager
-def _stop_on_signal() -> Iterator[None]:
-    """Let a polite kill do what Ctrl-C does."""
-    try:
-        old = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # not in the main thread: leave signals alone
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, old)
 
 
 @contextmanager

@@ -5,14 +5,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from unbraid.tasks.tune_report import line
 from unbraid.tasks.tune_search import Search, enter, read_search
 from unbraid.tasks.tune_study import Study
+from unbraid.training.signals import handed_on
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -28,7 +28,7 @@ def run_workers(
     """
     told = {trial.number for trial in study.trials if trial.state.is_finished()}
     processes = [_start(study.folder, k, trials, device) for k in range(workers)]
-    with _signals_for(processes) as signals:
+    with handed_on(partial(_stop_all, processes)) as signals:
         while any(process.poll() is None for process in processes):
             time.sleep(SECONDS_BETWEEN_LOOKS)
             _tell_new(study, search, told, say)
@@ -63,28 +63,11 @@ def _tell_new(
             say(line(trial, study, search))
 
 
-@contextmanager
-def _signals_for(processes: "list[subprocess.Popen[bytes]]") -> Iterator[list[int]]:
-    """Hand signals on, the second one as an order to end; yields those seen."""
-    seen: list[int] = []
-
-    def hand_on(number: int, frame: Any) -> None:
-        seen.append(number)
-        for process in processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM if len(seen) == 1 else signal.SIGKILL)
-
-    old = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            old[number] = signal.signal(number, hand_on)
-    except ValueError:  # not in the main thread: leave signals alone
-        old = {}
-    try:
-        yield seen
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+def _stop_all(processes: "list[subprocess.Popen[bytes]]", number: int) -> None:
+    """Stop processes politely, whatever the signal, unless it is an order to end."""
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(number if number == signal.SIGKILL else signal.SIGTERM)
 
 
 def main(folder: str, trials: str, device: str, parent: str) -> int:

@@ -7,11 +7,11 @@ itself, on one machine or many, or `launch` here.
 import logging
 import multiprocessing
 import os
-import signal
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +19,8 @@ from lightning.fabric.plugins.environments.lightning import find_free_network_po
 from rich.console import Console
 from torch import distributed as dist
 from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, start_processes
+
+from unbraid.training.signals import handed_on
 
 SECONDS_BETWEEN_LOOKS = 0.2
 TOLD = (ValueError, KeyError, OSError, ArithmeticError, ImportError)
@@ -91,7 +93,7 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
     workers = start_processes(
         _work, (task, shared, results), nprocs=devices, join=False, start_method="spawn"
     )
-    with _signals_for(workers) as signals:
+    with handed_on(partial(_signal_all, workers)) as signals:
         told, end = _wait(workers, results)
     errors = [outcome for outcome in told if isinstance(outcome, BaseException)]
     if told and not errors:
@@ -143,28 +145,10 @@ def _wait(workers: ProcessContext, results: Any) -> tuple[list[Any], str]:
     return told, end
 
 
-@contextmanager
-def _signals_for(workers: ProcessContext) -> Iterator[list[int]]:
-    """Hand signals on to the processes, the second one as an order to end; yields those seen."""
-    seen: list[int] = []
-
-    def hand_on(number: int, frame: Any) -> None:
-        seen.append(number)
-        for process in workers.processes:
-            if process.is_alive():
-                os.kill(process.pid, number if len(seen) == 1 else signal.SIGKILL)
-
-    old = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            old[number] = signal.signal(number, hand_on)
-    except ValueError:  # not in the main thread: leave signals alone
-        old = {}
-    try:
-        yield seen
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+def _signal_all(workers: ProcessContext, number: int) -> None:
+    for process in workers.processes:
+        if process.is_alive():
+            os.kill(process.pid, number)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from unbraid.nets.batchnorm import keep_statistics, share_statistics
 from unbraid.training.callbacks import Clock
 from unbraid.training.checkpoint import SafeCheckpointIO
 from unbraid.training.processes import place
+from unbraid.training.signals import STOPS, handled
 
 
 def make_trainer(
@@ -85,15 +86,7 @@ def stop_on_signal(clock: Clock, trainer: lightning.Trainer) -> Iterator[None]:
         signal.signal(number, signal.default_int_handler)  # a second one stops at once
         clock.stop(trainer, "interrupted")
 
-    old = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            old[number] = signal.signal(number, stop)
-        clock.on_signal = stop
-    except ValueError:  # not in the main thread: leave signals alone
-        old = {}
-    try:
+    with handled(stop, *STOPS) as ours:
+        if ours:
+            clock.on_signal = stop
         yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
