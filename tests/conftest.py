@@ -1,4 +1,5 @@
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,12 @@ def real_data() -> Path:
     if not root.is_dir():
         pytest.skip(f"no real data at {root.name}: set UNBRAID_DATA to its folder")
     return root
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """One thread: sums are then made in one order, and weights equal those of such a process."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -8,7 +8,7 @@ import pytest
 
 from unbraid.evaluation.protocols.probes import ProbeRow
 from unbraid.figures.bars import probe_bars
-from unbraid.figures.curves import as_numbers, loss_curves
+from unbraid.figures.curves import as_numbers, loss_curves, training_curves
 from unbraid.figures.series import series_plot
 from unbraid.figures.spectrograms import spectrogram_grid
 from unbraid.shapes import ShapeError
@@ -39,6 +39,24 @@ def test_only_wide_positive_terms_get_a_log_scale():
     assert [axis.get_yscale() for axis in loss_curves(ROWS).axes] == ["log", "log", "linear"]
     below = [{"step": 1.0, "loss": -1.0}, {"step": 2.0, "loss": 1e4}]
     assert loss_curves(below).axes[0].get_yscale() == "linear"
+
+
+def test_training_curves_have_a_line_for_every_seed_and_a_name_for_every_method():
+    figure = training_curves({"DSVAE": [ROWS, ROWS[:2]], "SPYL": [ROWS]})
+    axes = figure.axes
+    names = [axis.get_title(loc="left") for axis in axes]
+    assert names == ["reconstruction", "kl static", "kl dynamic"]
+    lines = [line.get_xydata().tolist() for line in axes[1].lines]
+    assert lines == [[[0.2, 10], [0.3, 5]], [[0.2, 10]], [[0.2, 10], [0.3, 5]]]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["DSVAE", "SPYL"]
+    first, second, third = (line.get_color() for line in axes[0].lines)
+    assert first == second != third
+
+
+def test_training_curves_want_one_run():
+    with pytest.raises(ValueError, match="nothing to draw"):
+        training_curves({})
 
 
 def test_a_csv_row_with_an_empty_cell_can_be_drawn():

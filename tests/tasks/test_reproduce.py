@@ -91,7 +91,11 @@ def test_the_authors_protocol_keeps_apart_what_it_trains_otherwise(toy: str, out
 def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
     said: list[str] = []
     found = reproduce(Request(name=toy, out=out, seeds=1), say=said.append)
-    assert (out / "toy" / "paper.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("paper.png", "paper-training.png"):
+        assert (out / "toy" / name).read_bytes().startswith(b"\x89PNG")
+    logs = json.loads((out / "toy" / "paper-training.json").read_text())
+    assert "raw features" not in logs
+    assert all(rows[-1]["reconstruction"] > 0 for seeds in logs.values() for rows in seeds.values())
     table = json.loads((out / "toy" / "results.json").read_text())
     assert table == json.loads(json.dumps(found.rows))
     assert [row["method"] for row in table] == ["raw features", "DSVAE", "DBSE"]
@@ -220,6 +224,7 @@ def test_two_at_work_on_one_run_do_not_happen(toy: str, out: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
 def test_runs_side_by_side_are_those_made_one_by_one(toy: str, out: Path, tmp_path: Path):
     rows = ("dsvae", "dbse")
     beside = reproduce(Request(name=toy, out=out, rows=rows, seeds=1, workers=2))

@@ -105,14 +105,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def folder(data: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(
+    data: dict[str, str], tmp_path_factory: pytest.TempPathFactory, one_thread: None
+) -> Path:
     """All cases trained by one process in `one`, by two in `two`."""
     root = tmp_path_factory.mktemp("runs")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     assert train_all(plans(data), root / "one") == Place()
     where = launch(2, partial(train_all, plans(data), root / "two"))
-    torch.set_num_threads(threads)
     assert where == Place(0, 2, 0, 2)
     return root
 

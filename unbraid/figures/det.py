@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import FAINT, LINE, MUTED, calm, panels
-from unbraid.figures.scatter import COLOURS
+from unbraid.figures.look import COLOURS, FAINT, LINE, MUTED, calm, panels
 
 if TYPE_CHECKING:
     import matplotlib.figure

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from unbraid.figures.look import calm, panels
+from unbraid.figures.look import calm, class_colour, panels
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
 Points = Sequence[Mapping[str, float]]
-COLOURS = ("#23577f", "#c2571a", "#3a7d44", "#7b4b94", "#8a6d1d", "#5c6570")
 
 
 def judge_curves(curves: Mapping[str, Points], title: str) -> "matplotlib.figure.Figure":
@@ -26,8 +25,9 @@ def judge_curves(curves: Mapping[str, Points], title: str) -> "matplotlib.figure
     ]  # fmt: skip
     figure, axes = panels(len(names), 5, width=2.6, height=2.2)
     for axis, name in zip(axes, names, strict=True):
-        for (run, points), colour in zip(curves.items(), COLOURS * len(curves), strict=False):
+        for i, (run, points) in enumerate(curves.items()):
             found = [(p["minutes"], 100 * p[name]) for p in points if name in p]
+            colour = class_colour(i, len(curves))
             axis.plot(*zip(*found, strict=True), color=colour, linewidth=1.3, marker=".", label=run)
         axis.set_ylim(0, 102)
         calm(axis, name)

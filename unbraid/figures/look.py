@@ -11,6 +11,11 @@ LINE = "#dcdad4"
 DATA = "#23577f"  # blue: what was measured, or is wanted
 MODEL = "#c2571a"  # rust: what the model says
 FAINT = "#c9c5bb"
+COLOURS = (
+    "#23577f", "#c2571a", "#4c9a6a", "#8d5fb0", "#d0a31f", "#5bb0d0",
+    "#b5304f", "#8a6d4b", "#9dbb3c", "#e193b8", "#3f444b", "#9fa6b0",
+)  # fmt: skip
+"""Told apart up to so many classes."""
 
 
 def panels(
@@ -48,3 +53,12 @@ def calm(axes: Any, title: str = "") -> None:
     axes.yaxis.label.set(color=MUTED, fontsize=8)
     if title:
         axes.set_title(title, loc="left", fontsize=9, color=INK)
+
+
+def class_colour(place: int, count: int) -> Any:
+    """Return the colour of one of `count` classes; many get a place on a rainbow."""
+    if count <= len(COLOURS):
+        return COLOURS[place]
+    from matplotlib import colormaps
+
+    return colormaps["turbo"](place / (count - 1))

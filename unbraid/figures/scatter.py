@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import MUTED, calm, panels
+from unbraid.figures.look import COLOURS, MUTED, calm, class_colour, panels
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
-
-COLOURS = (
-    "#23577f", "#c2571a", "#4c9a6a", "#8d5fb0", "#d0a31f", "#5bb0d0",
-    "#b5304f", "#8a6d4b", "#9dbb3c", "#e193b8", "#3f444b", "#9fa6b0",
-)  # fmt: skip
-"""Told apart up to so many classes."""
 
 
 def scatter_by_label(
@@ -53,8 +47,8 @@ def _by_class(figure: Any, axis: Any, drawn: tuple[Any, Any], known: tuple[Any, 
     for place, label in enumerate(classes):
         chosen = labels == label
         axis.scatter(
-            *points[chosen].T, s=_size(points), color=_colour(place, len(classes)), linewidths=0,
-            alpha=0.85, label=str(names[label] if len(names) else label),
+            *points[chosen].T, s=_size(points), color=class_colour(place, len(classes)),
+            linewidths=0, alpha=0.85, label=str(names[label] if len(names) else label),
         )  # fmt: skip
     if len(classes) <= len(COLOURS):
         figure.legend(
@@ -70,14 +64,6 @@ def _by_number(figure: Any, axis: Any, points: NDArray[Any], labels: NDArray[Any
     bar = figure.colorbar(drawn, ax=axis, shrink=0.7, aspect=30, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=MUTED, labelsize=8, length=3, width=0.6)
-
-
-def _colour(place: int, count: int) -> Any:
-    if count <= len(COLOURS):
-        return COLOURS[place]
-    from matplotlib import colormaps
-
-    return colormaps["turbo"](place / (count - 1))
 
 
 def _size(points: NDArray[Any]) -> float:

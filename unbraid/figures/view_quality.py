@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unbraid.evaluation.protocols.view_quality import ViewRow
-from unbraid.figures.look import DATA, FAINT, INK, calm, panels
-from unbraid.figures.scatter import COLOURS
+from unbraid.figures.look import COLOURS, DATA, FAINT, INK, calm, panels
 
 if TYPE_CHECKING:
     import matplotlib.figure

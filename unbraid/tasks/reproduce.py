@@ -9,6 +9,7 @@ from rich.console import Console
 from unbraid.data import data_title, load_data
 from unbraid.data.collection import PARTS
 from unbraid.evaluation.judge import check_judge, read_judge
+from unbraid.figures.curves import as_numbers, training_curves
 from unbraid.figures.results import result_dots
 from unbraid.figures.save import save_figure
 from unbraid.files import read_ours
@@ -31,6 +32,7 @@ from unbraid.tasks.reproduce_table import (
 )
 from unbraid.tasks.reproduce_words import number, verdict
 from unbraid.tasks.reproduce_workers import one_by_one, side_by_side
+from unbraid.training.callbacks import read_rows
 
 Say = Callable[[str], None]
 
@@ -112,6 +114,7 @@ def reproduce(
     kept = [row for row in found if row["protocol"] == protocol_words(comparison, request.variant)]
     if any(row["mean"] is not None for row in kept):
         _draw(comparison, kept, folder / f"{request.variant}.png")
+    _draw_training(jobs, folder / f"{request.variant}-training.png")
     return Reproduced(page, verdict(comparison, kept), found, failed)
 
 
@@ -119,6 +122,17 @@ def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
     """Draw the numbers of one protocol beside the published ones."""
     targets = {m.name: m.target for m in comparison.metrics if m.target is not None}
     save_figure(result_dots(rows, targets), path, {"rows": rows})
+
+
+def _draw_training(jobs: list[Job], path: Path) -> None:
+    """Draw how the runs of one protocol were trained; nothing if there are none."""
+    logs: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for job in jobs:
+        if (log := job.path / "log.csv").is_file():
+            logs.setdefault(job.row.label, {})[str(job.seed)] = as_numbers(read_rows(log))
+    if logs:
+        drawn = training_curves({label: list(seeds.values()) for label, seeds in logs.items()})
+        save_figure(drawn, path, logs)
 
 
 def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
