@@ -296,6 +296,19 @@ def test_a_budget_of_minutes_stops_and_saves(data: str, tmp_path: Path):
     assert read_checkpoint(run.path / CHECKPOINT)["global_step"] == about["steps"]
 
 
+def test_a_budget_of_work_is_not_used_up_by_waiting(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def steps(name: str, minutes_of: str) -> int:
+        plan = tiny_plan(data, steps=5, max_minutes=1e-6, minutes_of=minutes_of)
+        return run_plan(plan, tmp_path / name).about["training"]["steps"]
+
+    assert steps("busy", "work") == 1
+    monkeypatch.setattr("time.process_time", lambda: 100.0)
+    assert steps("idle", "work") == 5
+    assert steps("clock", "clock") == 1
+
+
 def test_minutes_of_earlier_sessions_count(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -19,7 +19,7 @@ def reproduce(
     show: Annotated[bool, typer.Option("--list", help="Show the comparisons there are.")] = False,
     seeds: Annotated[int, typer.Option(help="Trainings of each row [the comparison's].")] = 0,
     max_minutes: Annotated[
-        float, typer.Option(help="Minutes of training of each run [the comparison's].")
+        float, typer.Option(help="Minutes at work of each training [the comparison's].")
     ] = 0.0,
     rows: Annotated[str, typer.Option(help="Some rows only, e.g. dbse,spyl [all].")] = "",
     protocol: Annotated[str, typer.Option(help="paper, or authors: as their code.")] = "paper",

@@ -139,7 +139,7 @@ class Comparison:
 
     def plan(self, row: Row, variant: Variant, *, seed: int, minutes: float) -> Plan:
         """Return what a run of a row will do."""
-        settings = merge(parse_sets(self.words(row, variant)), _budget(minutes))
+        settings = merge(parse_sets(self.words(row, variant)), budget(minutes))
         preset = row.preset or self.protocol(variant).preset or self.preset or None
         return make_plan(self.data, row.method, preset=preset, settings=settings, seed=seed)
 
@@ -153,8 +153,9 @@ class Comparison:
         return parse_sets((*self.sets, *self.protocol(variant).sets)).get("data", {})
 
 
-def _budget(minutes: float) -> Table:
-    return {"training": {"max_minutes": float(minutes)}}
+def budget(minutes: float) -> Table:
+    """Return the settings that let a run work so long, whatever else the machine does."""
+    return {"training": {"max_minutes": float(minutes), "minutes_of": "work"}}
 
 
 def _known(names: tuple[str, ...], there: list[str], where: str) -> None:

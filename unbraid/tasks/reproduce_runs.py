@@ -19,7 +19,7 @@ from unbraid.methods import count_parameters
 from unbraid.report.version import code_version
 from unbraid.settings import Table, as_table, flat
 from unbraid.tasks import judging
-from unbraid.tasks.reproduce_plan import RAW, Comparison, Row, Variant
+from unbraid.tasks.reproduce_plan import RAW, Comparison, Row, Variant, budget
 from unbraid.tasks.reproduce_scores import Sheet
 from unbraid.training.checkpoint import read_checkpoint
 from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
@@ -164,7 +164,7 @@ def _train(job: Job, console: Console | None) -> Outcome:
         _check_same(kept, plan, job.path)
         if _has_had(run, kept, plan):
             return "there"
-        resume(run.path, settings={"training": {"max_minutes": job.minutes}}, **how)
+        resume(run.path, settings=budget(job.minutes), **how)
     return "made" if run.about["training"]["finished"] else "interrupted"
 
 
@@ -184,10 +184,10 @@ def _limit(plan: Plan) -> float:
 def _check_same(kept: Plan, plan: Plan, path: Path) -> None:
     """Raise `ValueError` if a run was made with other settings; a longer budget is none."""
     old, new = _settings(kept), _settings(plan)
-    limits = "training.max_minutes"
     if _limit(plan) >= _limit(kept):
-        old.pop(limits, None)
-        new.pop(limits, None)
+        for name in dict(flat(budget(0.0))):
+            old.pop(name, None)
+            new.pop(name, None)
     other = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if other:
         said = ", ".join(f"{k} = {old.get(k)}, now {new.get(k)}" for k in sorted(other)[:4])

@@ -3,6 +3,7 @@
 import csv
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,29 @@ Row = dict[str, float]
 REASONS = ("", "budget", "interrupted")  # to stop, the strongest last
 
 
-class Clock(lightning.Callback):
-    """Counts minutes of training over all sessions of a run and stops at the budget."""
+def timer(config: TrainingConfig, device: str) -> Callable[[], float]:
+    """Return what counts the seconds of a budget."""
+    worked = config.minutes_of == "work" and torch.device(device).type == "cpu"
+    return _worked if worked else time.monotonic
 
-    def __init__(self, max_minutes: float) -> None:
-        self.max_minutes = max_minutes
+
+def _worked() -> float:
+    """Return the seconds that this process was busy, with all its threads at once."""
+    return time.process_time() / torch.get_num_threads()
+
+
+class Clock(lightning.Callback):
+    """Counts minutes of training over all sessions of a run and stops at the budget.
+
+    Args:
+        max_minutes: the budget; 0 for none.
+        now: seconds since some moment, of the wall or of work.
+    """
+
+    def __init__(self, max_minutes: float, now: Callable[[], float] = time.monotonic) -> None:
+        self.max_minutes, self.now = max_minutes, now
         self.before = 0.0
-        self.started = time.monotonic()
+        self.started = now()
         self.reason = ""
         self.spent = 0.0
         """Share of the budget that was used up when the last step ended; 0 without a budget."""
@@ -42,10 +59,10 @@ class Clock(lightning.Callback):
     @property
     def session_minutes(self) -> float:
         """Minutes of this session alone."""
-        return (time.monotonic() - self.started) / 60
+        return (self.now() - self.started) / 60
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
-        self.started = time.monotonic()
+        self.started = self.now()
         if self.on_signal and trainer.world_size > 1:
             # Lightning's own answer makes processes wait for each other out of turn.
             signal.signal(signal.SIGTERM, self.on_signal)

@@ -24,6 +24,9 @@ class TrainingConfig:
     epochs: int = 100
     steps: int = 0  # budget in optimiser steps; 0 = by epochs
     max_minutes: float = 0.0  # budget in minutes of training, resumed ones included; 0 = none
+    # work: minutes that the threads of this process were busy, so that other work on the machine
+    # does not make a run shorter; on a GPU always those of the clock
+    minutes_of: Literal["clock", "work"] = "clock"
 
     log_every: int = 20  # steps averaged into one row of log.csv
     validate_every: int = 500  # steps

@@ -17,7 +17,7 @@ from unbraid.data.own import is_path
 from unbraid.files import write_text
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
-from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows
+from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import free_at_once
@@ -197,7 +197,7 @@ class _Session:
         self.stream = stream
         self.steps = c.steps or c.epochs * stream.steps_per_epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
-        self.clock = Clock(c.max_minutes)
+        self.clock = Clock(c.max_minutes, timer(c, device))
         self.module.spent = lambda: self.clock.spent
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         validation = Validation(corpus.validation, c, run.path / "validation.csv", plan.seed)
