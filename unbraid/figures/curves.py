@@ -1,6 +1,7 @@
 """The terms of the loss over training, one small panel each: of one run, or of several methods."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +84,13 @@ def as_numbers(rows: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
     [{'step': 10.0, 'loss': 2.5}]
     """
     return [{name: float(cell) for name, cell in row.items() if cell} for row in rows]
+
+
+def read_curves(path: Path) -> list[dict[str, float]]:
+    """Return the rows of a log.csv or validation.csv as numbers; none if there is no file."""
+    from unbraid.training.callbacks import read_rows  # drawing alone does not want Lightning
+
+    return as_numbers(read_rows(path)) if path.is_file() else []
 
 
 def _points(rows: Rows, over: str, name: str) -> tuple[Any, Any]:

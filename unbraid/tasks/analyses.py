@@ -17,7 +17,7 @@ from unbraid.evaluation.protocols.thirds import measure_thirds
 from unbraid.evaluation.protocols.view_quality import view_quality
 from unbraid.figures.confusion import confusion_matrix
 from unbraid.figures.cross_grid import cross_gif, cross_grid, cross_spectrograms
-from unbraid.figures.curves import as_numbers
+from unbraid.figures.curves import read_curves
 from unbraid.figures.det import det_plot
 from unbraid.figures.fixed import fixed_grid
 from unbraid.figures.frames import save_picture
@@ -31,7 +31,6 @@ from unbraid.files import write_whole
 from unbraid.methods.base import VariationalMethod
 from unbraid.records import Codes
 from unbraid.tasks.evaluate import Job
-from unbraid.training.callbacks import read_rows
 from unbraid.training.module import seed_draws
 
 CAPTIONS = {
@@ -124,8 +123,7 @@ def _tsne(job: Job, folder: Path) -> None:
 
 
 def _mi(job: Job, folder: Path) -> None:
-    path = job.run.path / "log.csv"
-    rows = as_numbers(read_rows(path)) if path.is_file() else []
+    rows = read_curves(job.run.path / "log.csv")
     if any(name.startswith("mi_") for row in rows for name in row):
         save_figure(mi_curves(rows), folder / "mi.png", {"log": rows})
 

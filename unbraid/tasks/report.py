@@ -8,7 +8,7 @@ from typing import Any
 from unbraid.data import data_title
 from unbraid.evaluation.protocols.probes import ProbeRow
 from unbraid.figures.bars import probe_bars
-from unbraid.figures.curves import as_numbers, loss_curves
+from unbraid.figures.curves import loss_curves, read_curves
 from unbraid.figures.save import save_figure
 from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
@@ -17,7 +17,6 @@ from unbraid.tasks import use
 from unbraid.tasks.analyses import draw_analyses, drawn
 from unbraid.tasks.evaluate import evaluate, open_job
 from unbraid.tasks.tables import all_tables
-from unbraid.training.callbacks import read_rows
 from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
@@ -137,10 +136,7 @@ def pictures(run: Run, metrics: Metrics, judge: str, device: str) -> list[Pictur
     use.sample(run.path, few, folder, factor="dynamic")
     use.sample(run.path, few, folder, factor="static")
     use.interpolate(run.path, few, folder)
-    rows, held_out = (
-        as_numbers(read_rows(path)) if (path := run.path / name).is_file() else []
-        for name in ("log.csv", "validation.csv")
-    )
+    rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
     if rows:  # a run of a few steps has none yet
         save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
     if metrics.get("probes"):

@@ -9,7 +9,7 @@ from rich.console import Console
 from unbraid.data import data_title, load_data
 from unbraid.data.collection import PARTS
 from unbraid.evaluation.judge import check_judge, read_judge
-from unbraid.figures.curves import as_numbers, training_curves
+from unbraid.figures.curves import read_curves, training_curves
 from unbraid.figures.results import result_dots
 from unbraid.figures.save import save_figure
 from unbraid.files import read_ours
@@ -32,7 +32,6 @@ from unbraid.tasks.reproduce_table import (
 )
 from unbraid.tasks.reproduce_words import number, verdict
 from unbraid.tasks.reproduce_workers import one_by_one, side_by_side
-from unbraid.training.callbacks import read_rows
 
 Say = Callable[[str], None]
 
@@ -128,8 +127,8 @@ def _draw_training(jobs: list[Job], path: Path) -> None:
     """Draw how the runs of one protocol were trained; nothing if there are none."""
     logs: dict[str, dict[str, list[dict[str, float]]]] = {}
     for job in jobs:
-        if (log := job.path / "log.csv").is_file():
-            logs.setdefault(job.row.label, {})[str(job.seed)] = as_numbers(read_rows(log))
+        if rows := read_curves(job.path / "log.csv"):
+            logs.setdefault(job.row.label, {})[str(job.seed)] = rows
     if logs:
         drawn = training_curves({label: list(seeds.values()) for label, seeds in logs.items()})
         save_figure(drawn, path, logs)
