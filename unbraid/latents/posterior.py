@@ -1,5 +1,7 @@
 """q(s | x) and q(d_t | ...) from the features of the whole sequence."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -96,6 +98,32 @@ class PooledPosterior(nn.Module):
         exists = mask[..., None]
         pooled = (self.step(h) * exists).sum(1) / exists.sum(1).clamp(min=1)
         return self.static_head(pooled)
+
+
+class PlacedPosterior(nn.Module):
+    """d_t from an LSTM over the features, s from what is seen where d_t puts things.
+
+    In no paper. What is seen there is lined up, so its mean over time is a picture of what stays.
+    """
+
+    def __init__(
+        self, features: int, seen: int, static_dim: int, dynamic_dim: int, hidden: int
+    ) -> None:
+        super().__init__()
+        self.tracker = nn.LSTM(features, hidden, batch_first=True)
+        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+        self.summary = nn.Sequential(
+            nn.Linear(seen, hidden, bias=False), nn.LayerNorm(hidden), nn.LeakyReLU(0.2)
+        )
+        self.static_head = GaussianHead(hidden, static_dim)
+
+    def forward(
+        self, h: Features, mask: Steps,
+        look: Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B P"]],
+    ) -> Posterior:  # fmt: skip
+        """Return both posteriors; `look` says what is seen where d puts things."""
+        q_d = self.dynamic_head(run_recurrent(self.tracker, h, mask)[0])
+        return Posterior(self.static_head(self.summary(look(q_d.mean))), q_d)
 
 
 POSTERIORS = {

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from unbraid.nets.audio import AudioDecoder, AudioEncoder
 from unbraid.nets.frames import FrameDecoder, FrameEncoder
 from unbraid.nets.series import SeriesDecoder, SeriesEncoder
+from unbraid.nets.stamps import StampDecoder
 from unbraid.records import Spec
 
-__all__ = ["Decoder", "Encoder", "NetConfig", "decoder_for", "encoder_for"]
+__all__ = [
+    "Decoder", "Encoder", "NetConfig", "StampDecoder", "decoder_for", "encoder_for", "stamps_for",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +19,8 @@ class NetConfig:
 
     channels: tuple[int, ...] = (64, 128, 256, 512)  # video: convolutions, outermost first
     features: int = 128  # video: size of a frame's feature vector
+    stamps: int = 2  # video, posterior="placed": things that move, each a picture of its own
+    stamp_side: int = 0  # of these pictures, in pixels; 0 = half of the frame
     shrink: int = 1  # video: the encoder looks at frames averaged over squares of this many pixels
     audio_hidden: int = 256  # audio: the decoder's inner layer
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
@@ -26,7 +31,7 @@ class NetConfig:
     def __post_init__(self) -> None:
         sizes = (*self.channels, *self.series_layers)
         sizes = (*sizes, self.features, self.audio_hidden, self.hidden, self.prior_layers)
-        sizes = (*sizes, self.shrink)
+        sizes = (*sizes, self.shrink, self.stamps, self.stamp_side + 1)
         if min(sizes) < 1 or not self.channels or not self.series_layers:
             raise ValueError("net sizes must all be 1 or more.")
         if self.series_layers[0] != self.series_layers[-1]:
@@ -37,7 +42,7 @@ class NetConfig:
 
 
 Encoder = FrameEncoder | AudioEncoder | SeriesEncoder
-Decoder = FrameDecoder | AudioDecoder | SeriesDecoder
+Decoder = FrameDecoder | StampDecoder | AudioDecoder | SeriesDecoder
 
 
 def encoder_for(spec: Spec, net: NetConfig) -> Encoder:
@@ -56,3 +61,14 @@ def decoder_for(spec: Spec, net: NetConfig, code: int) -> Decoder:
     if spec.kind == "audio":
         return AudioDecoder(spec.frame[0], code, net.audio_hidden)
     return SeriesDecoder(spec, code, net.series_layers, tells_gaps=net.tells_gaps)
+
+
+def stamps_for(spec: Spec, net: NetConfig, codes: tuple[int, int]) -> StampDecoder:
+    """Return the decoder that puts pictures of s where d_t says; `codes` are the sizes of both."""
+    if spec.kind != "video":
+        raise ValueError(
+            f'posterior="placed" puts pictures into frames, and {spec.name} is {spec.kind}. '
+            'Use another posterior, e.g. "pooled".'
+        )
+    how = {"stamps": net.stamps, "side": net.stamp_side}
+    return StampDecoder(spec.frame, codes, net.hidden, **how)

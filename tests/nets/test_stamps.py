@@ -1,0 +1,96 @@
+import pytest
+import torch
+from torch import nn
+
+from unbraid.nets.stamps import StampDecoder, spread
+from unbraid.records import Batch, Codes
+
+FRAME, SIDE = (3, 10, 12), 4
+PLACES = [(0, 0), (6, 8), (2, 5)]  # upper left corners; the second is the last that fits
+
+
+class Chosen(nn.Module):
+    """A placer that reads from d which of `PLACES` every stamp has, and is quite sure of it."""
+
+    def forward(self, d: torch.Tensor) -> torch.Tensor:
+        logits = torch.full((*d.shape, 7 + 9), -50.0)
+        for n, stamps in enumerate(d.long().tolist()):
+            for k, which in enumerate(stamps):
+                top, left = PLACES[which]
+                logits[n, k, top] = logits[n, k, 7 + left] = 50.0
+        return logits.flatten(1)
+
+
+def decoder(stamps: int = 1) -> StampDecoder:
+    torch.manual_seed(0)
+    made = StampDecoder(FRAME, (5, stamps), 8, stamps=stamps, side=SIDE)
+    made.placer = Chosen()
+    return made
+
+
+def pictures(made: StampDecoder, s: torch.Tensor) -> torch.Tensor:
+    return (made.painter(s) - 2.0).sigmoid().unflatten(1, made.stamp)
+
+
+def test_a_place_that_is_not_sure_is_a_mean_of_places():
+    place = torch.rand(6).softmax(0)
+    rows = torch.randn(3)
+    wanted = sum(
+        p * torch.cat([torch.zeros(top), rows, torch.zeros(5 - top)]) for top, p in enumerate(place)
+    )
+    torch.testing.assert_close(spread(place, 3) @ rows, wanted)
+
+
+def test_a_picture_stands_where_d_says_and_nowhere_else():
+    made, s = decoder(), torch.randn(2, 5)
+    which = torch.tensor([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])[..., None]
+    frames, stamp = made(Codes(s, which)).mean, pictures(made, s)
+    for i in range(2):
+        for t in range(3):
+            top, left = PLACES[int(which[i, t, 0])]
+            wanted = torch.zeros(FRAME)
+            wanted[:, top : top + SIDE, left : left + SIDE] = stamp[i, 0]
+            torch.testing.assert_close(frames[i, t], wanted)
+
+
+def test_where_pictures_overlap_both_show():
+    made, s = decoder(stamps=2), torch.randn(1, 5)
+    frame = made(Codes(s, torch.full((1, 1, 2), 2.0))).mean[0, 0]
+    a, b = pictures(made, s)[0]
+    torch.testing.assert_close(frame[:, 2:6, 5:9], a + b - a * b)
+
+
+def test_to_look_is_the_transpose_of_to_put():
+    made, s, x = decoder(), torch.randn(1, 5), torch.rand(1, 1, *FRAME)
+    d = torch.full((1, 1, 1), 2.0)
+    put, stamp = made(Codes(s, d)).mean, pictures(made, s)
+    seen = made.look(Batch.full(x), d)
+    torch.testing.assert_close((put * x).sum(), (stamp.flatten() * seen[0]).sum())
+    assert torch.equal(seen[0].unflatten(0, (3, 4, 4)), x[0, 0, :, 2:6, 5:9])
+
+
+def test_padded_steps_are_black_and_not_looked_at():
+    made, s, x = decoder(), torch.randn(2, 5), torch.rand(2, 3, *FRAME)
+    d, mask = torch.full((2, 3, 1), 1.0), torch.tensor([[True, True, False], [True, False, False]])
+    frames = made(Codes(s, d), mask).mean
+    assert (frames[~mask] == 0).all() and torch.equal(frames[mask], made(Codes(s, d)).mean[mask])
+    seen = made.look(Batch(x.masked_fill(~mask[..., None, None, None], torch.nan), mask), d)
+    torch.testing.assert_close(seen[0], x[0, :2, :, 6:, 8:].mean(0).flatten())
+    torch.testing.assert_close(seen[1], x[1, 0, :, 6:, 8:].flatten())
+
+
+def test_unobserved_pixels_are_not_looked_at():
+    made, x = decoder(), torch.rand(1, 2, *FRAME)
+    observed, mask, d = torch.rand(x.shape) < 0.5, torch.ones(1, 2).bool(), torch.zeros(1, 2, 1)
+    spoilt = x.where(observed, torch.nan)
+    seen = [made.look(Batch(values, mask, observed), d) for values in (x, spoilt)]
+    assert torch.equal(*seen)
+
+
+def test_a_stamp_is_half_of_the_frame_unless_told():
+    assert StampDecoder(FRAME, (5, 2), 8, stamps=2, side=0).stamp == (2, 3, 5, 5)
+
+
+def test_a_stamp_larger_than_the_frame_is_refused():
+    with pytest.raises(ValueError, match=r"net\.stamp_side=11 is larger than frames of 10x12"):
+        StampDecoder(FRAME, (5, 2), 8, stamps=2, side=11)

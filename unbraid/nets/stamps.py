@@ -1,0 +1,97 @@
+"""Video of things that move about as wholes: s paints pictures, d_t says where they are put.
+
+In no paper here; a relative of the spatial transformers of AIR (Eslami et al., NeurIPS 2016) and
+DDPAE (Hsieh et al., NeurIPS 2018). A convolutional decoder must learn every shape anew at every
+place. Here a picture has no place and a place no picture, so that neither code can hold what
+belongs to the other.
+
+A place is a distribution over rows times one over columns, not a coordinate: it may be unsure at
+first, and its gradient comes from all places and not only from the next pixel. To put a picture S
+somewhere is then A S Bᵀ, with A[i, j] the probability that row j of the picture lies on row i of
+the frame, and to look where something is put is Aᵀ x B.
+"""
+
+import math
+from collections.abc import Iterator
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unbraid.nets.frames import SLOPE, every_step
+from unbraid.records import Batch, Codes, Prediction
+
+FAINT = -2.0  # logit of a pixel of a picture at the start
+Band = Float[Tensor, "*N n k"]
+
+
+def spread(place: Float[Tensor, "*N p"], side: int) -> Band:
+    """Return the matrix that puts `side` rows where `place` says, (p + side − 1) x side.
+
+    >>> import torch
+    >>> spread(torch.tensor([0.0, 1.0]), 2)
+    tensor([[0., 0.],
+            [1., 0.],
+            [0., 1.]])
+    """
+    padded = nn.functional.pad(place, (side - 1, side - 1))
+    return padded.unfold(-1, side, 1).flip(-1)  # [i, j] is place[i - j]
+
+
+class StampDecoder(nn.Module):
+    """s -> pictures, d_t -> where each is put in x_t; pixels in [0, 1].
+
+    Where pictures overlap, 1 − Π (1 − picture) shows: what is bright stays bright.
+    """
+
+    def __init__(
+        self, frame: tuple[int, ...], codes: tuple[int, int], hidden: int, *, stamps: int, side: int
+    ) -> None:  # fmt: skip
+        super().__init__()
+        static, dynamic = codes
+        channels, height, width = frame
+        side = side or min(height, width) // 2
+        if side > min(height, width):
+            raise ValueError(
+                f"net.stamp_side={side} is larger than frames of {height}x{width}. "
+                "Set it to the size of the largest thing that moves, in pixels."
+            )
+        self.stamp = (stamps, channels, side, side)
+        self.seen = math.prod(self.stamp)
+        self.places = (height - side + 1, width - side + 1)
+        self.painter = nn.Sequential(
+            nn.Linear(static, hidden, bias=False), nn.LayerNorm(hidden),
+            nn.LeakyReLU(SLOPE), nn.Linear(hidden, self.seen),
+        )  # fmt: skip
+        self.placer = nn.Sequential(
+            nn.Linear(dynamic, hidden), nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, hidden), nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, stamps * sum(self.places)),
+        )  # fmt: skip
+
+    def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
+        """Return the frames; steps outside `mask` are left black and cost nothing."""
+        mask = every_step(codes.d) if mask is None else mask
+        stamps = (self.painter(codes.s) + FAINT).sigmoid().unflatten(1, self.stamp)
+        sequence, _ = mask.nonzero(as_tuple=True)
+        rows, columns = self._bands(codes.d[mask])
+        put = rows @ stamps[sequence] @ columns.mT  # (N, K, C, H, W)
+        shown = 1 - (1 - put).prod(1)
+        frames = shown.new_zeros(*mask.shape, *shown.shape[1:])
+        frames[mask] = shown
+        return Prediction(frames)
+
+    def look(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
+        """Return what is seen where d_t puts the pictures, the mean over steps, flattened."""
+        x = batch.x if batch.observed is None else batch.x.where(batch.observed, 0.0)
+        mask = batch.mask
+        rows, columns = self._bands(d[mask])
+        seen = (rows.mT @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
+        every = seen.new_zeros(*mask.shape, seen.shape[1])
+        every[mask] = seen
+        return every.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+
+    def _bands(self, d: Float[Tensor, "N D"]) -> Iterator[Band]:
+        """Return the matrices of rows and of columns, with an axis for channels."""
+        stamps, _, side, _ = self.stamp
+        logits = self.placer(d).unflatten(1, (stamps, -1)).split(self.places, -1)
+        return (spread(part.softmax(-1), side)[:, :, None] for part in logits)
