@@ -2,28 +2,32 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid.nets.stamps import StampDecoder, spread
+from unbraid.nets import stamps
+from unbraid.nets.stamps import StampDecoder, spread, where
 from unbraid.records import Batch, Codes
 
 FRAME, SIDE = (3, 10, 12), 4
 PLACES = [(0, 0), (6, 8), (2, 5)]  # upper left corners; the second is the last that fits
 
 
+@pytest.fixture(autouse=True)
+def _sharp(monkeypatch: pytest.MonkeyPatch):
+    """Let places be so sharp that pixels are whole."""
+    monkeypatch.setattr(stamps, "SHARP", 0.05)
+
+
 class Chosen(nn.Module):
-    """A placer that reads from d which of `PLACES` every stamp has, and is quite sure of it."""
+    """A placer that reads from d which of `PLACES` every stamp has, and is as sure as can be."""
 
     def forward(self, d: torch.Tensor) -> torch.Tensor:
-        logits = torch.full((*d.shape, 7 + 9), -50.0)
-        for n, stamps in enumerate(d.long().tolist()):
-            for k, which in enumerate(stamps):
-                top, left = PLACES[which]
-                logits[n, k, top] = logits[n, k, 7 + left] = 50.0
-        return logits.flatten(1)
+        corner = torch.tensor(PLACES)[d.long()]  # (N, K, 2)
+        middle = (corner / torch.tensor([6.0, 8.0])).logit(eps=1e-6)
+        return torch.stack([middle, torch.full_like(middle, -50.0)], -1).flatten(1)
 
 
-def decoder(stamps: int = 1) -> StampDecoder:
+def decoder(count: int = 1) -> StampDecoder:
     torch.manual_seed(0)
-    made = StampDecoder(FRAME, (5, stamps), 8, stamps=stamps, side=SIDE)
+    made = StampDecoder(FRAME, (5, count), 8, stamps=count, side=SIDE)
     made.placer = Chosen()
     return made
 
@@ -41,6 +45,20 @@ def test_a_place_that_is_not_sure_is_a_mean_of_places():
     torch.testing.assert_close(spread(place, 3) @ rows, wanted)
 
 
+def test_a_place_has_one_peak_whatever_is_told():
+    places = where(20 * torch.randn(200, 2), 9)
+    torch.testing.assert_close(places.sum(-1), torch.ones(200))
+    for place in places:
+        peak = int(place.argmax())
+        assert (place[: peak + 1].diff() >= 0).all() and (place[peak:].diff() <= 0).all()
+
+
+def test_a_place_can_be_as_wide_as_the_frame_and_as_sharp_as_a_pixel():
+    wide, sharp = where(torch.tensor([[0.0, 50.0], [0.0, -50.0]]), 9)
+    assert wide.max() < 2 * wide.min()
+    assert sharp[4] > 0.99
+
+
 def test_a_picture_stands_where_d_says_and_nowhere_else():
     made, s = decoder(), torch.randn(2, 5)
     which = torch.tensor([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])[..., None]
@@ -54,7 +72,7 @@ def test_a_picture_stands_where_d_says_and_nowhere_else():
 
 
 def test_where_pictures_overlap_both_show():
-    made, s = decoder(stamps=2), torch.randn(1, 5)
+    made, s = decoder(2), torch.randn(1, 5)
     frame = made(Codes(s, torch.full((1, 1, 2), 2.0))).mean[0, 0]
     a, b = pictures(made, s)[0]
     torch.testing.assert_close(frame[:, 2:6, 5:9], a + b - a * b)
@@ -66,7 +84,7 @@ def test_to_look_is_the_transpose_of_to_put():
     put, stamp = made(Codes(s, d)).mean, pictures(made, s)
     seen = made.look(Batch.full(x), d)
     torch.testing.assert_close((put * x).sum(), (stamp.flatten() * seen[0]).sum())
-    assert torch.equal(seen[0].unflatten(0, (3, 4, 4)), x[0, 0, :, 2:6, 5:9])
+    torch.testing.assert_close(seen[0].unflatten(0, (3, 4, 4)), x[0, 0, :, 2:6, 5:9])
 
 
 def test_padded_steps_are_black_and_not_looked_at():

@@ -14,6 +14,7 @@ the frame, and to look where something is put is Aᵀ x B.
 import math
 from collections.abc import Iterator
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -21,13 +22,13 @@ from unbraid.nets.frames import SLOPE, every_step
 from unbraid.records import Batch, Codes, Prediction
 
 FAINT = -2.0  # logit of a pixel of a picture at the start
+SHARP = 0.3  # width of a place that is as sure as can be, in pixels
 Band = Float[Tensor, "*N n k"]
 
 
 def spread(place: Float[Tensor, "*N p"], side: int) -> Band:
     """Return the matrix that puts `side` rows where `place` says, (p + side − 1) x side.
 
-    >>> import torch
     >>> spread(torch.tensor([0.0, 1.0]), 2)
     tensor([[0., 0.],
             [1., 0.],
@@ -35,6 +36,19 @@ def spread(place: Float[Tensor, "*N p"], side: int) -> Band:
     """
     padded = nn.functional.pad(place, (side - 1, side - 1))
     return padded.unfold(-1, side, 1).flip(-1)  # [i, j] is place[i - j]
+
+
+def where(told: Float[Tensor, "*N 2"], count: int) -> Float[Tensor, "*N p"]:
+    """Return a distribution over `count` places from its middle and its width, as logits.
+
+    It has one peak, whatever d is drawn: a picture is never in two places.
+    """
+    middle, width = told.sigmoid().unbind(-1)
+    middle = (count - 1) * middle
+    width = SHARP + count * width / 2
+    places = torch.arange(count, device=told.device)
+    away = (places - middle[..., None]) / width[..., None]
+    return (-0.5 * away.square()).softmax(-1)
 
 
 class StampDecoder(nn.Module):
@@ -65,7 +79,7 @@ class StampDecoder(nn.Module):
         self.placer = nn.Sequential(
             nn.Linear(dynamic, hidden), nn.LeakyReLU(SLOPE),
             nn.Linear(hidden, hidden), nn.LeakyReLU(SLOPE),
-            nn.Linear(hidden, stamps * sum(self.places)),
+            nn.Linear(hidden, 4 * stamps),
         )  # fmt: skip
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
@@ -93,5 +107,6 @@ class StampDecoder(nn.Module):
     def _bands(self, d: Float[Tensor, "N D"]) -> Iterator[Band]:
         """Return the matrices of rows and of columns, with an axis for channels."""
         stamps, _, side, _ = self.stamp
-        logits = self.placer(d).unflatten(1, (stamps, -1)).split(self.places, -1)
-        return (spread(part.softmax(-1), side)[:, :, None] for part in logits)
+        told = self.placer(d).unflatten(1, (stamps, 2, 2)).unbind(2)  # rows, columns
+        places = (where(part, count) for part, count in zip(told, self.places, strict=True))
+        return (spread(place, side)[:, :, None] for place in places)
