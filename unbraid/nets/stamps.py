@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unbraid.nets.frames import SLOPE, every_step
+from unbraid.nets.steps import back_in_place
 from unbraid.records import Batch, Codes, Prediction
 
 FAINT = -2.0  # logit of a pixel of a picture at the start
@@ -89,10 +90,7 @@ class StampDecoder(nn.Module):
         sequence, _ = mask.nonzero(as_tuple=True)
         rows, columns = self._bands(codes.d[mask])
         put = rows @ stamps[sequence] @ columns.mT  # (N, K, C, H, W)
-        shown = 1 - (1 - put).prod(1)
-        frames = shown.new_zeros(*mask.shape, *shown.shape[1:])
-        frames[mask] = shown
-        return Prediction(frames)
+        return Prediction(back_in_place(1 - (1 - put).prod(1), mask))
 
     def look(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
         """Return what is seen where d_t puts the pictures, the mean over steps, flattened."""
@@ -100,9 +98,7 @@ class StampDecoder(nn.Module):
         mask = batch.mask
         rows, columns = self._bands(d[mask])
         seen = (rows.mT @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
-        every = seen.new_zeros(*mask.shape, seen.shape[1])
-        every[mask] = seen
-        return every.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        return back_in_place(seen, mask).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
     def _bands(self, d: Float[Tensor, "N D"]) -> Iterator[Band]:
         """Return the matrices of rows and of columns, with an axis for channels."""

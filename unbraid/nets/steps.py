@@ -16,7 +16,13 @@ def per_step(
     """
     if mask.all():
         return net(x.flatten(0, 1)).unflatten(0, mask.shape)
-    some = net(x[mask])
+    return back_in_place(net(x[mask]), mask)
+
+
+def back_in_place(
+    some: Float[Tensor, " N *G"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T *G"]:
+    """Return what `x[mask]` took out at its steps again, zeros elsewhere."""
     every = some.new_zeros(*mask.shape, *some.shape[1:])
     every[mask] = some
     return every
