@@ -7,11 +7,13 @@ import pytest
 
 from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
+from unbraid.evaluation.judge import JudgeConfig
 from unbraid.evaluation.manipulate import Embedding
 from unbraid.methods.dsvae import DSVAE, DSVAEConfig
+from unbraid.settings import as_table, build, parse_sets
 from unbraid.tasks import reproduce_scores
-from unbraid.tasks.reproduce_plan import Metric
-from unbraid.tasks.reproduce_scores import Sheet
+from unbraid.tasks.reproduce_plan import Metric, find_comparison
+from unbraid.tasks.reproduce_scores import Sheet, trained_otherwise
 
 
 def judged_row(kept: str, factor: str, role: str, metric: str, mean: float) -> dict[str, Any]:
@@ -114,3 +116,15 @@ def test_what_the_data_do_not_have_is_said(series: Corpus):
         sheet.fill((metric("m", "judge", code="s", factor="speaker"),))
     with pytest.raises(ValueError, match="raw values have no codes"):
         sheet.fill((metric("m", "probe", code="s", role="static", tool="knn"),))
+
+
+def test_a_judge_as_asked_for_is_not_spoken_of():
+    comparison = find_comparison("sm-mnist")
+    asked = parse_sets(comparison.judge)
+    has = as_table(build(JudgeConfig, asked["judge"], where="judge"))
+    assert trained_otherwise({"config": has}, asked) == []
+    old = {"config": {**has, "channels": [16, 32], "max_steps": 8000}}
+    assert trained_otherwise(old, asked) == [
+        "max_steps 8000 instead of 20000",
+        "channels [16, 32] instead of [24, 48, 96, 192]",
+    ]

@@ -22,7 +22,7 @@ from unbraid.tasks.reproduce_plan import (
     find_comparison,
 )
 from unbraid.tasks.reproduce_runs import FORMAT, Job
-from unbraid.tasks.reproduce_scores import judge_of
+from unbraid.tasks.reproduce_scores import judge_of, trained_otherwise
 from unbraid.tasks.reproduce_table import (
     Result,
     merge_tables,
@@ -170,6 +170,8 @@ def _ready(
     check_judge(about, corpus)
     weakest = min(about["accuracy"], key=about["accuracy"].__getitem__)
     say(f"judge: right on {100 * about['accuracy'][weakest]:.2f} % of its test or more ({weakest})")
+    if other := trained_otherwise(about, settings):
+        say(f"judge: it was there, with {', '.join(other)}. For a new one delete {folder}.")
     return folder
 
 

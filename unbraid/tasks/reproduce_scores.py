@@ -123,3 +123,13 @@ def judge_of(
     if not (folder / "judge.json").is_file():
         judging.fit_judge(data, settings={"data": options, **settings}, out=out, **how)
     return folder
+
+
+def trained_otherwise(about: dict[str, Any], settings: dict[str, Any]) -> list[str]:
+    """Return which settings a judge that was there has otherwise than asked for, each as a clause.
+
+    >>> trained_otherwise({"config": {"max_steps": 100, "lr": 0.1}}, {"judge": {"max_steps": 200}})
+    ['max_steps 100 instead of 200']
+    """
+    wanted, has = settings.get("judge", {}), about["config"]
+    return [f"{k} {has.get(k)} instead of {v}" for k, v in wanted.items() if has.get(k) != v]
