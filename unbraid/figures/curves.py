@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, float]]
 NOT_TERMS = ("step", "minutes")
 SHARED = ("reconstruction", "kl_static", "kl_dynamic")  # terms that every method has
-WIDE = 30.0  # a positive term whose values differ by more than this factor is drawn on a log scale
+WIDE = 10.0  # a positive term whose values differ by more than this factor is drawn on a log scale
 
 
 def loss_curves(rows: Rows, validation: Rows = ()) -> "matplotlib.figure.Figure":
@@ -104,3 +104,4 @@ def _scale(axis: Any, values: Any) -> None:
     values = values[np.isfinite(values)]
     if len(values) and values.min() > 0 and values.max() > WIDE * values.min():
         axis.set_yscale("log")
+        axis.minorticks_off()  # they would be labelled in full, one above the other
