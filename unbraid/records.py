@@ -113,6 +113,11 @@ class Batch:
             return self.observed
         return self.mask.reshape(*self.mask.shape, *([1] * (self.x.ndim - 2)))
 
+    @property
+    def known(self) -> Tensor:
+        """The values, zeros where a single element of a step is not observed."""
+        return self.x if self.observed is None else self.x.where(self.observed, 0.0)
+
     def with_x(self, x: Tensor) -> "Batch":
         """Return the same steps with other values."""
         return replace(self, x=x)

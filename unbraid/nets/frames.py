@@ -72,8 +72,7 @@ class FrameEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Features:
         """Return the features of every frame."""
-        x = batch.x if batch.observed is None else batch.x.where(batch.observed, 0.0)
-        return per_step(self._encode, x, batch.mask)
+        return per_step(self._encode, batch.known, batch.mask)
 
     def _encode(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K"]:
         x = x.contiguous(memory_format=torch.channels_last)

@@ -94,8 +94,7 @@ class StampDecoder(nn.Module):
 
     def look(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
         """Return what is seen where d_t puts the pictures, the mean over steps, flattened."""
-        x = batch.x if batch.observed is None else batch.x.where(batch.observed, 0.0)
-        mask = batch.mask
+        x, mask = batch.known, batch.mask
         rows, columns = self._bands(d[mask])
         seen = (rows.mT @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
         return back_in_place(seen, mask).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
