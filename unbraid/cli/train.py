@@ -82,7 +82,7 @@ def fit(
     end = run.about["training"]
     console.print(
         f"{end['reason']} after {end['steps']} steps, {end['epochs']} epochs, "
-        f"{end['minutes']} min: {run.path}",
+        f"{end['minutes']:.2f} min: {run.path}",
         highlight=False,
         soft_wrap=True,
     )

@@ -83,7 +83,8 @@ def comparison_rows(found: Sequence[Metrics]) -> tuple[list[str], list[list[str]
     rows = []
     for m in found:
         gap = [f"{100 * m['gaps'][k]:.1f} %" if m["gaps"] else "-" for k in ("s_gap", "d_gap")]
-        head = [f"{m['method']} ({m['preset']}, seed {m['seed']})", str(m["training"]["minutes"])]
+        minutes = f"{m['training']['minutes']:.2f}"
+        head = [f"{m['method']} ({m['preset']}, seed {m['seed']})", minutes]
         row = [*head, f"{m['parameters']:,}", f"{m['reconstruction_mse']:.5f}", *gap]
         rows.append([*row, *(_judged(m) if judged else [])])
     return columns + (["dynamic, d kept", "static, s kept"] if judged else []), rows
@@ -124,7 +125,7 @@ def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
 
 def _training(metrics: Metrics) -> str:
     t = metrics["training"]
-    return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']} min, ended: {t['reason']}"
+    return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']:.2f} min, ended: {t['reason']}"
 
 
 def pictures(run: Run, metrics: Metrics, judge: str, device: str) -> list[Picture]:

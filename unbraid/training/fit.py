@@ -233,7 +233,7 @@ class _Session:
             "finished": reason in ("finished", "budget"),
             "steps": step,
             "epochs": round(step / self.stream.steps_per_epoch, 2),
-            "minutes": round(self.clock.minutes, 2),
+            "minutes": round(self.clock.minutes, 4),  # as precise as the log, so that it is never less
             "waiting": round(self.stream.waited / max(60 * self.clock.session_minutes, 1e-9), 4),
             "seed": self.plan.seed,
             "splits": split_facts(self.corpus),
