@@ -5,11 +5,24 @@ from pathlib import Path
 import pytest
 import torch
 
+from unbraid import precision
+
 
 def pytest_configure() -> None:
     # Several processes with several threads each are many times slower than with one.
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fp32_by_default() -> Iterator[None]:
+    """Let precision "auto" mean fp32, so that a test does the same on every machine.
+
+    Tests of bf16 ask for it; `native_bf16` itself is tested where it is.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(precision, "native_bf16", lambda device: False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What every method of the catalogue must do, on every kind of data."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.conformance.toys import (
 )
 from unbraid.methods import METHODS, Method
 from unbraid.methods.store import load_model, save_model
+from unbraid.precision import Format
 from unbraid.records import Batch, Codes, Kind
 
 WITHOUT_GRADIENT: dict[tuple[str, str, str], str] = {}
@@ -33,10 +35,25 @@ TERMS: dict[str, tuple[str, ...]] = {
     "dbse": ("reconstruction", "static_reconstruction", "kl_static", "kl_dynamic"),
 }
 
+Limits = dict[str, float]
+TOLERANCE: dict[Format, Limits] = {
+    "fp32": {"rtol": 1e-5, "atol": 1e-6},
+    "bf16": {"rtol": 2e-2, "atol": 2e-2},  # 8 bits; other batches may be summed in other orders
+}
+
 pytestmark = [
     pytest.mark.parametrize("kind", KINDS),
     pytest.mark.parametrize("name", METHODS),
 ]
+
+
+@pytest.fixture(autouse=True, params=["fp32", "bf16"])
+def tolerance(request: pytest.FixtureRequest) -> Iterator[Limits]:
+    """Run every test in both precisions; yield how far codes may be apart."""
+    # No cache: some tests train inside, and copies of older weights must not be used again.
+    enabled = request.param == "bf16"
+    with torch.autocast("cpu", torch.bfloat16, enabled=enabled, cache_enabled=False):
+        yield TOLERANCE[request.param]
 
 
 def existing(d: Tensor, batch: Batch) -> Tensor:
@@ -136,23 +153,25 @@ def test_elements_that_count_do_count(name: str, kind: Kind) -> None:
     assert not torch.equal(method.encode(batch).d[1, :3], method.encode(other).d[1, :3])
 
 
-def test_more_padding_does_not_change_codes(name: str, kind: Kind) -> None:
+def test_more_padding_does_not_change_codes(name: str, kind: Kind, tolerance: Limits) -> None:
     method, batch = toy_method(name, kind).eval(), toy_batch(kind)
     z, z_padded = method.encode(batch), method.encode(pad(batch, 3))
-    torch.testing.assert_close(z_padded.s, z.s, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(z_padded.s, z.s, **tolerance)
     d = existing(z_padded.d[:, :5], batch)
-    torch.testing.assert_close(d, existing(z.d, batch), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(d, existing(z.d, batch), **tolerance)
 
 
-def test_a_padded_sequence_has_the_codes_it_has_alone(name: str, kind: Kind) -> None:
+def test_a_padded_sequence_has_the_codes_it_has_alone(
+    name: str, kind: Kind, tolerance: Limits
+) -> None:
     method, batch = toy_method(name, kind).eval(), toy_batch(kind)
     z = method.encode(batch)
     for i, length in enumerate(LENGTHS):
         observed = None if batch.observed is None else batch.observed[i : i + 1, :length]
         x = batch.x[i : i + 1, :length]
         alone = method.encode(Batch(x, batch.mask[i : i + 1, :length], observed))
-        torch.testing.assert_close(alone.s[0], z.s[i], rtol=1e-5, atol=1e-6)
-        torch.testing.assert_close(alone.d[0], z.d[i, :length], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(alone.s[0], z.s[i], **tolerance)
+        torch.testing.assert_close(alone.d[0], z.d[i, :length], **tolerance)
 
 
 def test_encoding_has_no_randomness(name: str, kind: Kind) -> None:
@@ -173,15 +192,15 @@ def test_encoding_in_training_mode_has_no_randomness(name: str, kind: Kind) -> N
     assert torch.equal(z.d, again.d)
 
 
-def test_the_order_of_a_batch_does_not_matter(name: str, kind: Kind) -> None:
+def test_the_order_of_a_batch_does_not_matter(name: str, kind: Kind, tolerance: Limits) -> None:
     method, batch = toy_method(name, kind).eval(), toy_batch(kind)
     order = torch.tensor([4, 2, 0, 5, 1, 3])
     observed = None if batch.observed is None else batch.observed[order]
     z = method.encode(batch)
     moved = method.encode(Batch(batch.x[order], batch.mask[order], observed))
-    torch.testing.assert_close(moved.s, z.s[order], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(moved.s, z.s[order], **tolerance)
     mask = batch.mask[order]
-    torch.testing.assert_close(moved.d[mask], z.d[order][mask], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(moved.d[mask], z.d[order][mask], **tolerance)
 
 
 def test_save_and_load_is_exact(name: str, kind: Kind, tmp_path: Path) -> None:

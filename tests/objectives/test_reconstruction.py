@@ -1,10 +1,8 @@
 import math
 
-import pytest
 import torch
 from torch.distributions import Normal
 
-from unbraid.objectives import reconstruction
 from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Prediction
 
@@ -57,23 +55,6 @@ def test_unobserved_elements_have_no_misfit_and_no_gradient():
     assert (mean.grad[~observed] == 0).all()
     assert (log_var.grad[~observed] == 0).all()
     torch.testing.assert_close(mean.grad[observed], torch.full_like(mean.grad[observed], -3.0))
-
-
-@pytest.mark.parametrize("at_once", [1, 8, 1 << 20])
-def test_the_squared_error_in_pieces_has_the_derivatives_of_the_plain_one(monkeypatch, at_once):
-    monkeypatch.setattr(reconstruction, "ROWS", at_once)
-    x, weight = torch.rand(5, 3, 2, 2), torch.rand(5, 3)
-    mask = torch.rand(5, 3) > 0.3
-    observed = (torch.rand(5, 3, 2, 2) > 0.3) & mask[..., None, None]
-    x = x.where(observed, torch.nan)
-    mean = torch.rand(5, 3, 2, 2, requires_grad=True)
-    plain = (x - mean).where(observed, 0.0).square().flatten(2).sum(-1)
-    ours = misfit(Prediction(mean), Batch(x, mask, observed))
-    torch.testing.assert_close(ours, plain)
-    torch.testing.assert_close(
-        torch.autograd.grad((ours * weight).sum(), mean),
-        torch.autograd.grad((plain * weight).sum(), mean),
-    )
 
 
 def test_what_is_observed_costs_its_negative_log_probability():

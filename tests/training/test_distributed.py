@@ -29,7 +29,7 @@ TINY: dict[str, Any] = {
 STEPS = 25
 TRAINING: dict[str, Any] = {
     "batch_size": 12, "lr": 1e-3, "steps": STEPS, "log_every": 1, "validate_every": 10,
-    "clip": 1e3,
+    "clip": 1e3, "precision": "fp32",
 }  # fmt: skip
 # name -> method, kind of data, what differs from the defaults of the method
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -165,7 +165,7 @@ def test_codes_by_two_processes_are_those_of_one_in_order(folder: Path, tmp_path
     assert len(np.unique(alone.s, axis=0)) == len(split)  # so that the order is seen
     few = unbraid.embed(model, split.select(slice(0, 3)), devices=2)  # one batch for two
     assert np.array_equal(few.s, unbraid.embed(model, split.select(slice(0, 3))).s)
-    words = ("encode", str(run.path), "--split", "train", "--devices", "2")
+    words = ("--precision", "fp32", "encode", str(run.path), "--split", "train", "--devices", "2")
     subprocess.run(program(*words, "--out", str(tmp_path / "c.npz")), check=True, timeout=300)
     with np.load(tmp_path / "c.npz") as kept:
         np.testing.assert_allclose(kept["s"], alone.s, rtol=1e-5, atol=1e-6)
@@ -210,6 +210,14 @@ def test_a_signal_stops_both_and_one_can_go_on(
     assert len(found["step"]) == more["training"]["steps"]
     wanted = curve(open_run(folder / "one" / "spyl"))["loss"]
     np.testing.assert_allclose(found["loss"][:STEPS], wanted, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_two_processes_in_bf16_have_the_loss_curve_of_one(data: dict[str, str], tmp_path: Path):
+    plan = plans(data, precision="bf16", steps=6)["spyl"]
+    alone, shared = (run_plan(plan, tmp_path / str(n), devices=n) for n in (1, 2))
+    for term, values in curve(alone).items():
+        np.testing.assert_allclose(curve(shared)[term], values, rtol=2e-2, atol=2e-2, err_msg=term)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.stops import interrupt_at
+from unbraid import precision
 from unbraid.methods.base import Method
 from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
@@ -92,7 +93,7 @@ def test_a_run_folder_holds_what_the_next_stage_reads(uninterrupted: Run, data: 
     names = {path.name for path in uninterrupted.path.iterdir()}
     wanted = {"config.toml", "log.csv", "validation.csv", "checkpoints"}
     assert wanted | {"model.safetensors", "model.json"} <= names
-    assert uninterrupted.plan == tiny_plan(data)
+    assert uninterrupted.plan == tiny_plan(data).on("cpu")
     about = uninterrupted.about["training"]
     assert (about["reason"], about["finished"], about["steps"]) == ("finished", True, 10)
     assert about["epochs"] == 2.5
@@ -125,6 +126,40 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     assert (about["reason"], about["finished"], about["steps"]) == ("interrupted", False, stop)
     resume(run.path)
     assert_same_run(run, uninterrupted)
+
+
+def test_a_run_in_bf16_says_so_and_resumes_exactly(data: str, tmp_path: Path):
+    plan = tiny_plan(data, "cdsvae", precision="bf16")
+    whole = run_plan(plan, tmp_path / "whole")
+    half = run_plan(tiny_plan(data, "cdsvae", precision="bf16", steps=6), tmp_path / "half")
+    settings = {"training": {"steps": plan.training.steps}}
+    assert_same_run(resume(half.path, settings=settings), whole)
+    assert whole.about["training"]["precision"] == "bf16"
+    plain = run_plan(tiny_plan(data, "cdsvae", precision="fp32"), tmp_path / "plain")
+    assert any(
+        not torch.equal(a, b)
+        for a, b in zip(whole.model().parameters(), plain.model().parameters(), strict=True)
+    )
+
+
+def test_auto_precision_is_decided_when_a_run_starts_and_kept_when_it_goes_on(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
+    assert run.plan.training.precision == "fp32"
+    monkeypatch.setattr(precision, "native_bf16", lambda device: True)
+    resume(run.path, settings={"training": {"steps": 4}})
+    assert run.plan.training.precision == "fp32"
+
+
+def test_a_run_made_before_there_was_a_precision_goes_on_in_fp32(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
+    config = run.path / "config.toml"
+    config.write_text(config.read_text().replace('precision = "fp32"\n', ""))
+    monkeypatch.setattr(precision, "native_bf16", lambda device: True)
+    assert run.plan.training.precision == "fp32"
 
 
 def test_a_run_can_be_interrupted_again_and_again(

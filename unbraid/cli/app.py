@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -14,6 +15,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+@app.callback()
+def options(
+    precision: Annotated[
+        str,
+        typer.Option(
+            help="Of trained models in use (encode, evaluate, judge, ...): auto (bf16 where it is "
+            "native), fp32 or bf16. For training: fit --set training.precision=..."
+        ),
+    ] = "auto",
+) -> None:
+    """Split sequences into what stays and what moves."""
+    if precision == "auto":
+        return
+    if precision not in ("fp32", "bf16"):
+        raise ValueError(f"--precision must be auto, fp32 or bf16, got {precision!r}.")
+    from unbraid.precision import inference_precision
+
+    inference_precision.set(precision)  # type: ignore[arg-type]
+
+
 for part in (train, tune, use, assess, judge, diagnose, reproduce, catalogue, data):
     part.register(app)
 

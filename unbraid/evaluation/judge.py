@@ -33,6 +33,7 @@ from unbraid.files import read_ours, write_text, write_whole
 from unbraid.latents.heads import run_recurrent
 from unbraid.methods.store import spec_from_table
 from unbraid.nets import NetConfig, encoder_for
+from unbraid.precision import Precision, autocast, inference, number_format
 from unbraid.records import Batch, Factor, Spec
 from unbraid.settings import as_table, at_least, build
 from unbraid.training.config import TrainingConfig
@@ -54,6 +55,7 @@ class JudgeConfig:
     hidden: int = 128  # of the LSTM, each direction
     lr: float = 2e-3  # at its highest; rises for a tenth of the steps, then falls as a cosine
     optimizer: Literal["adam", "muon"] = "adam"
+    precision: Precision = "auto"  # auto: bf16 where it is native, else fp32
     batch_size: int = 32
     window: int = 0  # steps in a row that it learns from, drawn anew each time; 0 = all
     max_epochs: int = 40
@@ -91,11 +93,11 @@ class Judge(nn.Module):
         weights = batch.mask[..., None].to(steps.dtype)
         pooled = reduce(steps * weights, "B T H -> B H", "sum") / weights.sum(1).clamp(min=1.0)
         return {
-            factor.name: head(steps if factor.per_step else pooled)
+            factor.name: head(steps if factor.per_step else pooled).float()
             for (factor, _), head in zip(self.factors, self.heads, strict=True)
         }
 
-    @torch.inference_mode()
+    @inference
     def predict(self, batch: Batch, *, size: int = 128) -> Predictions:
         """Return class probabilities, computed `size` sequences at a time.
 
@@ -200,7 +202,10 @@ class _Training:
         seen = self.seen(batch) if self.judge.training else slice(None)
         batch = batch.steps(seen)
         total = batch.x.new_zeros(())
-        for name, logits in self.judge(batch).items():
+        device = batch.x.device
+        with autocast(device, number_format(self.judge.config.precision, device)):
+            predictions = self.judge(batch)
+        for name, logits in predictions.items():
             labels = torch.as_tensor(split.label(name), device=logits.device).long()
             if labels.ndim == 2:
                 labels = labels[:, seen]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from unbraid.data.corpus import Split
 from unbraid.methods.base import Method
+from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Sequences
 
 
@@ -27,7 +28,7 @@ class Embedding:
     mask: NDArray[np.bool_]
 
 
-@torch.inference_mode()
+@inference
 def embed(method: Method, split: Split, *, batch_size: int = 128, devices: int = 1) -> Embedding:
     """Return the codes of a split, in its order.
 
@@ -50,20 +51,26 @@ def embed(method: Method, split: Split, *, batch_size: int = 128, devices: int =
     return Embedding(s, d, mask)
 
 
-@torch.inference_mode()
+@inference
+def encode(method: Method, batch: Batch) -> Codes:
+    """Return the codes of a batch."""
+    return method.encode(batch)
+
+
+@inference
 def reconstruct(method: Method, batch: Batch) -> Sequences:
     """Encode and decode."""
     return method.decode(method.encode(batch))
 
 
-@torch.inference_mode()
+@inference
 def swap(method: Method, a: Batch, b: Batch) -> tuple[Sequences, Sequences]:
     """Return (who a is, doing what b does) and the reverse."""
     z_a, z_b = method.encode(a), method.encode(b)
     return method.decode(Codes(z_a.s, z_b.d)), method.decode(Codes(z_b.s, z_a.d))
 
 
-@torch.inference_mode()
+@inference
 def sample(
     method: Method, n: int, length: int, *, keep: Codes | None = None,
     factor: Literal["both", "static", "dynamic"] = "both",
@@ -85,7 +92,7 @@ def sample(
     return method.decode(Codes(keep.s, z.d))
 
 
-@torch.inference_mode()
+@inference
 def interpolate(
     method: Method, a: Batch, b: Batch, *, steps: int = 6,
     factor: Literal["static", "dynamic", "both"] = "static",
@@ -102,7 +109,7 @@ def interpolate(
     return torch.stack(way)
 
 
-@torch.inference_mode()
+@inference
 def cross(method: Method, statics: Batch, dynamics: Batch) -> Float[Tensor, "N M T *F"]:
     """Return every s of one batch with every d of another: row i is who, column j does what."""
     z_s, z_d = method.encode(statics), method.encode(dynamics)

@@ -5,11 +5,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from unbraid.precision import full_precision
 from unbraid.records import Gaussian
 
 
 class GaussianHead(nn.Module):
-    """Features -> mean and log-variance, both linear."""
+    """Features -> mean and log-variance, both linear, in fp32 whatever the features are."""
 
     def __init__(self, features: int, size: int) -> None:
         super().__init__()
@@ -17,7 +18,8 @@ class GaussianHead(nn.Module):
 
     def forward(self, h: Float[Tensor, "*N H"]) -> Gaussian:
         """Return the Gaussian of every feature vector."""
-        mean, log_var = self.linear(h).chunk(2, -1)
+        with full_precision(h.device):
+            mean, log_var = self.linear(h.float()).chunk(2, -1)
         return Gaussian(mean, log_var)
 
 

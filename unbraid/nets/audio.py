@@ -33,4 +33,4 @@ class AudioDecoder(nn.Module):
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
         """Return the decoded columns; `mask` saves nothing here."""
-        return Prediction(self.layers(join(codes)))
+        return Prediction(self.layers(join(codes)).float())

@@ -31,10 +31,12 @@ def normalise(norm: nn.modules.batchnorm._BatchNorm, x: Tensor) -> Tensor:
     """Return what the layer makes of x, by the mean and variance over all processes' values."""
     if not norm.training:
         return type(norm).forward(norm, x)
+    whole = x.float()  # statistics are of fp32 values, whatever the precision of the networks
     with torch.no_grad():
-        mean, var, count = _statistics(x)
-        remember(norm, mean, var * count / (count - 1))
-    return _Normalise.apply(x, norm.weight, norm.bias, mean, var, count, norm.eps)
+        mean, var, count = _statistics(whole)
+        _remember(norm, mean, var * count / (count - 1))
+    y: Tensor = _Normalise.apply(whole, norm.weight, norm.bias, mean, var, count, norm.eps)
+    return y.to(x.dtype)
 
 
 def _statistics(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -53,7 +55,7 @@ def _statistics(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return whole, (share * (variances + (means - whole).square())).sum(0), counts.sum()
 
 
-def remember(norm: nn.modules.batchnorm._BatchNorm, mean: Tensor, var: Tensor) -> None:
+def _remember(norm: nn.modules.batchnorm._BatchNorm, mean: Tensor, var: Tensor) -> None:
     """Move the running statistics, as `nn.BatchNorm2d` does."""
     if norm.num_batches_tracked is not None:
         norm.num_batches_tracked.add_(1)

@@ -4,6 +4,7 @@ The innermost layer (a 4x4 convolution over a 4x4 map in the papers) is a `Linea
 flattened map: the same function, several times faster on a CPU.
 """
 
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -11,12 +12,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, linear
 
-from unbraid.nets.pyramid import Pyramid
 from unbraid.nets.steps import per_step
-from unbraid.nets.winograd import Down, Up
 from unbraid.records import Batch, Codes, Features, Prediction
 
 SLOPE = 0.2
+halving = partial(nn.Conv2d, kernel_size=4, stride=2, padding=1)
+doubling = partial(nn.ConvTranspose2d, kernel_size=4, stride=2, padding=1)
 
 
 def inner_size(frame: tuple[int, ...], stages: int) -> tuple[int, int]:
@@ -58,11 +59,11 @@ class FrameEncoder(nn.Module):
         for fan_in, fan_out in zip((frame[0], *channels), channels, strict=False):
             # No bias: the BatchNorm behind it would take it out again.
             layers += [
-                Down(fan_in, fan_out),
+                halving(fan_in, fan_out, bias=False),
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
-        self.pyramid = Pyramid(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.head = nn.Sequential(
             nn.Linear(channels[-1] * height * width, features, bias=False),
             nn.BatchNorm1d(features),
@@ -92,12 +93,12 @@ class FrameDecoder(nn.Module):
         layers: list[nn.Module] = [nn.BatchNorm2d(upward[0]), nn.LeakyReLU(SLOPE, inplace=True)]
         for fan_in, fan_out in pairwise(upward):
             layers += [
-                Up(fan_in, fan_out),
+                doubling(fan_in, fan_out, bias=False),
                 nn.BatchNorm2d(fan_out),
                 nn.LeakyReLU(SLOPE, inplace=True),
             ]
-        layers += [Up(upward[-1], frame[0], bias=True)]
-        self.pyramid = Pyramid(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        layers += [doubling(upward[-1], frame[0])]
+        self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
         """Return the decoded frames; steps outside `mask` are left black and cost nothing.
@@ -113,7 +114,7 @@ class FrameDecoder(nn.Module):
     def _decode(self, inner: Float[Tensor, "N K"]) -> Float[Tensor, "N C H W"]:
         inner_map = inner.unflatten(1, self.inner)
         pictures = self.pyramid(inner_map.contiguous(memory_format=torch.channels_last))
-        return pictures.sigmoid_()  # nobody else needs what it was
+        return pictures.float().sigmoid()
 
 
 def join(codes: Codes) -> Float[Tensor, "B T K"]:

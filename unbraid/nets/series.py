@@ -66,7 +66,7 @@ class SeriesDecoder(nn.Module):
         """Return mean, log-variance and logits of every row; `mask` saves nothing here."""
         z = join(codes)
         told = self.root(z.flatten(0, 1))[:, None].expand(-1, self.window, -1)  # (B T, W, K)
-        out = self.out(self.rows(self.writer(told)[0])).unflatten(0, z.shape[:2])
+        out = self.out(self.rows(self.writer(told)[0])).float().unflatten(0, z.shape[:2])
         mean, raw, *seen = out.chunk(self.told, -1)  # (B, T, W, F)
         scale = nn.functional.softplus(raw) + SMALLEST_SCALE
         return Prediction(mean, 2 * scale.log(), *seen)

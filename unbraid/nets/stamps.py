@@ -89,7 +89,7 @@ class StampDecoder(nn.Module):
         stamps = (self.painter(codes.s) + FAINT).sigmoid().unflatten(1, self.stamp)
         sequence, _ = mask.nonzero(as_tuple=True)
         rows, columns = self._bands(codes.d[mask])
-        put = rows @ stamps[sequence] @ columns.mT  # (N, K, C, H, W)
+        put = (rows @ stamps[sequence] @ columns.mT).float()  # (N, K, C, H, W)
         return Prediction(back_in_place(1 - (1 - put).prod(1), mask))
 
     def look(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:

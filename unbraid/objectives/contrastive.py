@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from unbraid.objectives.gather import gather
+from unbraid.precision import full_precision
 from unbraid.records import Scalar
 
 
@@ -20,7 +21,8 @@ def info_nce(a: Float[Tensor, "B K"], b: Float[Tensor, "B K"], *, temperature: f
     that of all processes if several share it.
     """
     a, b = gather((a, b))
-    logits = F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T / temperature  # (B, B)
+    with full_precision(a.device):
+        logits = F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T / temperature  # (B, B)
     forward = logits.diagonal() - logits.logsumexp(1)
     backward = logits.diagonal() - logits.logsumexp(0)
     return 0.5 * (forward + backward).mean() + math.log(len(a))
@@ -42,5 +44,7 @@ def info_nce_against(
     """
     u, plus, minus = (F.normalize(v, dim=-1) for v in (anchor, positive, bank))
     agreement = (u * plus).sum(-1, keepdim=True) / temperature  # (B, 1)
-    others = (u @ minus.T / temperature).masked_fill(~negatives, -math.inf)  # (B, M)
+    with full_precision(u.device):
+        others = u @ minus.T / temperature  # (B, M)
+    others = others.masked_fill(~negatives, -math.inf)
     return (agreement[:, 0] - torch.cat([agreement, others], 1).logsumexp(1)).mean()

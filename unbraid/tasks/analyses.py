@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import torch
 
 from unbraid.evaluation import judge as judges
-from unbraid.evaluation.manipulate import cross, reconstruct, sample
+from unbraid.evaluation.manipulate import cross, encode, reconstruct, sample
 from unbraid.evaluation.metrics.verification import det_curve
 from unbraid.evaluation.protocols.embedding_map import tsne_points
 from unbraid.evaluation.protocols.speakers import pair_scores
@@ -64,8 +63,7 @@ def _fixed(job: Job, folder: Path) -> None:
         return
     batch = job.test.take([0], job.device)
     seed_draws(job.run.plan.seed, "use")
-    with torch.inference_mode():
-        z = job.method.encode(batch)
+    z = encode(job.method, batch)
     keep = Codes(z.s.expand(DRAWS, -1), z.d.expand(DRAWS, -1, -1))
     sides: tuple[tuple[Side, Side], ...] = (("static", "dynamic"), ("dynamic", "static"))
     for kept, factor in sides:
@@ -128,7 +126,6 @@ def _mi(job: Job, folder: Path) -> None:
         save_figure(mi_curves(rows), folder / "mi.png", {"log": rows})
 
 
-@torch.inference_mode()
 def _confusion(job: Job, folder: Path) -> None:
     """Keep d, draw s, and count what the judge sees of the first dynamic factor."""
     where = job.judge_folder
@@ -142,8 +139,8 @@ def _confusion(job: Job, folder: Path) -> None:
     for start in range(0, len(split), 128):
         part = split.select(slice(start, start + 128))
         batch = part.take(slice(None), job.device)
-        drawn = job.method.sample(len(batch), batch.x.shape[1])
-        x = job.method.decode(Codes(drawn.s, job.method.encode(batch).d))
+        keep = encode(job.method, batch)
+        x = sample(job.method, len(batch), batch.x.shape[1], keep=keep, factor="static")
         seen = judge.predict(batch.with_x(x))[factor.name].argmax(-1)
         np.add.at(counts, (part.label(factor.name), seen), 1)
     figure = confusion_matrix(counts, factor.values, f"{factor.name}, d kept")

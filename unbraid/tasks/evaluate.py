@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
@@ -23,6 +21,7 @@ from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.files import write_text
 from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
+from unbraid.precision import inference, inference_format
 from unbraid.settings import closest
 from unbraid.tasks import judging
 from unbraid.tasks.diagnose import sentences
@@ -132,6 +131,7 @@ def _facts(job: Job, suite: str) -> Metrics:
         "kind": job.method.spec.kind,
         "training": job.run.about["training"],
         "parameters": count_parameters(job.method),
+        "precision": inference_format(next(job.method.parameters()).device),
         "unbraid": unbraid.__version__,
     }
 
@@ -161,7 +161,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     return found
 
 
-@torch.inference_mode()
+@inference
 def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> float:
     """Mean squared error per counted element of the test sequences, in the model's units."""
     device = next(method.parameters()).device

@@ -184,6 +184,8 @@ def _limit(plan: Plan) -> float:
 def _check_same(kept: Plan, plan: Plan, path: Path) -> None:
     """Raise `ValueError` if a run was made with other settings; a longer budget is none."""
     old, new = _settings(kept), _settings(plan)
+    if new["training.precision"] == "auto":  # decided where the run was started
+        new["training.precision"] = old["training.precision"]
     if _limit(plan) >= _limit(kept):
         for name in dict(flat(budget(0.0))):
             old.pop(name, None)

@@ -129,8 +129,7 @@ def sample(
         rows = [(f"drawn {i + 1}", x[i]) for i in range(len(x))]
         return _write(job, out, "sample", {"x": x}, rows)
     batch = job.split.take(_chosen(job, source, source.count), source.device)
-    with torch.inference_mode():
-        keep = job.method.encode(batch)
+    keep = manipulate.encode(job.method, batch)
     steps = batch.x.shape[1] if factor == "static" else length or job.spec.length
     x = manipulate.sample(job.method, len(batch), steps, keep=keep, factor=factor)
     n, true = batch.mask.sum(1), _known(batch)

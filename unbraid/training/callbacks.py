@@ -13,6 +13,7 @@ from lightning import Trainer
 
 from unbraid.data.corpus import Split
 from unbraid.files import write_whole
+from unbraid.precision import autocast, number_format
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import CollapseWatch
 from unbraid.training.module import TrainingModule, seed_draws, total
@@ -228,7 +229,8 @@ class Validation(lightning.Callback):
         seed_draws(self.seed, "validation")
         sums: Row = {}
         for batch in self.split.batches(self.config.batch_size, module.device):
-            terms = module.method.loss(batch, module.global_step)
+            with autocast(module.device, number_format(self.config.precision, module.device)):
+                terms = module.method.loss(batch, module.global_step)
             values = {name: value for name, (_, value) in terms.items()} | {"loss": total(terms)}
             for name, value in values.items():
                 share = len(batch) / len(self.split)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from unbraid.precision import Precision
 from unbraid.settings import at_least
 
 
@@ -11,6 +12,7 @@ class TrainingConfig:
     """Optimiser, budget and bookkeeping. The papers use Adam at a constant rate, no clipping."""
 
     batch_size: int = 64
+    precision: Precision = "auto"  # auto: bf16 where it is native, else fp32
     # muon: orthogonal steps of `matrix_lr` for matrices of weights, Adam at `lr` for the rest
     optimizer: Literal["adam", "muon"] = "adam"
     lr: float = 1e-3

@@ -17,6 +17,7 @@ from unbraid.data.own import is_path
 from unbraid.files import write_text
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
+from unbraid.precision import native_bf16
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
@@ -112,7 +113,7 @@ def run_plan(  # noqa: PLR0913
     Raises:
         NonFiniteLossError: the run folder then holds the last good state.
     """
-    run, first = Run(Path(path)), place().rank == 0
+    run, first, plan = Run(Path(path)), place().rank == 0, plan.on(device)
     if first and (run.path / "config.toml").exists():
         raise ValueError(
             f"{run.path} holds a run already. Go on with it (--resume {run.path}), choose another "
@@ -159,7 +160,7 @@ def resume(  # noqa: PLR0913
         callbacks: Lightning's, added to our own.
     """
     run = open_run(path)
-    plan = read_plan(run.path / "config.toml", settings)
+    plan = read_plan(run.path / "config.toml", settings).on(device)
     checkpoint = run.path / CHECKPOINT
     step = read_checkpoint(checkpoint)["global_step"]
     if must_launch(devices):
@@ -168,12 +169,24 @@ def resume(  # noqa: PLR0913
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
     session = _Session(plan, corpus or open_corpus(plan), run, console, device, more=callbacks)
+    _tell_emulated(plan, device, console)
     if session.first:
         for name in ("log.csv", "validation.csv"):
             cut_rows(run.path / name, step)
         write_text(run.path / "config.toml", plan.as_toml())
     session.go(checkpoint)
     return run
+
+
+def _tell_emulated(plan: Plan, device: str, console: Console | None) -> None:
+    """Say that a run goes on in bf16 on a machine that is slow at it."""
+    slow = plan.training.precision == "bf16" and not native_bf16(torch.device(device))
+    if slow and console is not None:
+        console.print(
+            "This run computes in bf16, which this machine only emulates, many times slower. "
+            "Interrupt it and add --set training.precision=fp32 to go on in fp32.",
+            highlight=False,
+        )
 
 
 class _Session:
@@ -209,7 +222,7 @@ class _Session:
         callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
         callbacks.extend(more)
         free_at_once()
-        self.trainer = make_trainer(callbacks, self.steps, c.clip, device)
+        self.trainer = make_trainer(callbacks, self.steps, c, device)
 
     def go(self, checkpoint: Path | None) -> None:
         """Train until the budget is used up, the user stops it, or the loss is not finite."""
@@ -233,8 +246,11 @@ class _Session:
             "finished": reason in ("finished", "budget"),
             "steps": step,
             "epochs": round(step / self.stream.steps_per_epoch, 2),
-            "minutes": round(self.clock.minutes, 4),  # as precise as the log, so that it is never less
+            "minutes": round(
+                self.clock.minutes, 4
+            ),  # as precise as the log, so that it is never less
             "waiting": round(self.stream.waited / max(60 * self.clock.session_minutes, 1e-9), 4),
+            "precision": self.plan.training.precision,
             "seed": self.plan.seed,
             "splits": split_facts(self.corpus),
             "notes": self.book.notes,

@@ -1,7 +1,7 @@
 """What a run will do, resolved once: defaults < preset < command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import unbraid
 from unbraid.data import DATASETS, data_kind, data_options
 from unbraid.data.own import is_path
 from unbraid.methods import find_method
+from unbraid.precision import number_format
 from unbraid.settings import Table, as_table, build, closest, merge, read_toml
 from unbraid.training.config import TrainingConfig
 
@@ -29,6 +30,11 @@ class Plan:
     data_options: Table
     method_config: Any
     training: TrainingConfig
+
+    def on(self, device: str) -> "Plan":
+        """Return the plan with `training.precision` decided for a device."""
+        chosen = number_format(self.training.precision, device)
+        return replace(self, training=replace(self.training, precision=chosen))
 
     def as_toml(self) -> str:
         """Return the text of `config.toml`, from which `read_plan` makes the same plan."""
@@ -79,6 +85,8 @@ def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
         names = (run["data"], run["method"], run["preset"], run["seed"])
     except (KeyError, TypeError):
         raise ValueError(f"{path} is not the config.toml of a run: [run] is incomplete.") from None
+    # Runs made before there was a choice computed in fp32.
+    table["training"] = {"precision": "fp32"} | table.get("training", {})
     return _build(names, table, where=str(path), settings=settings or {})
 
 

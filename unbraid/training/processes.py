@@ -20,6 +20,7 @@ from rich.console import Console
 from torch import distributed as dist
 from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, start_processes
 
+from unbraid.precision import Precision, inference_precision
 from unbraid.training.signals import handed_on
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -90,6 +91,7 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
         "MASTER_PORT": str(find_free_network_port()),
         "OMP_NUM_THREADS": str(max(1, torch.get_num_threads() // devices)),
     }  # fmt: skip
+    task = partial(_with_precision, task, inference_precision.get())
     workers = start_processes(
         _work, (task, shared, results), nprocs=devices, join=False, start_method="spawn"
     )
@@ -109,6 +111,12 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
             "off for a reason printed above."
         )
     raise errors[0]
+
+
+def _with_precision(task: Callable[[], Any], precision: Precision) -> Any:
+    """Run a task with the precision that the starting process has for trained models."""
+    inference_precision.set(precision)
+    return task()
 
 
 def with_console(task: Callable[..., Any], *, shown: bool) -> Any:

@@ -5,7 +5,7 @@ import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import lightning
 from lightning.pytorch.plugins.layer_sync import LayerSync
@@ -13,14 +13,21 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import nn
 
 from unbraid.nets.batchnorm import keep_statistics, share_statistics
+from unbraid.precision import Format, number_format
 from unbraid.training.callbacks import Clock
 from unbraid.training.checkpoint import SafeCheckpointIO
+from unbraid.training.config import TrainingConfig
 from unbraid.training.processes import place
 from unbraid.training.signals import STOPS, handled
 
+LIGHTNING: dict[Format, Literal["32-true", "bf16-mixed"]] = {
+    "fp32": "32-true",
+    "bf16": "bf16-mixed",
+}
+
 
 def make_trainer(
-    callbacks: list[lightning.Callback], steps: int, clip: float, device: str
+    callbacks: list[lightning.Callback], steps: int, config: TrainingConfig, device: str
 ) -> lightning.Trainer:
     """Return a Trainer that keeps to our own bookkeeping and says nothing.
 
@@ -31,7 +38,8 @@ def make_trainer(
             accelerator="cpu" if device == "cpu" else "auto", max_steps=steps, max_epochs=-1,
             callbacks=callbacks, logger=False, enable_checkpointing=False,
             enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
-            gradient_clip_val=clip or None, **_processes(device),
+            precision=LIGHTNING[number_format(config.precision, device)],
+            gradient_clip_val=config.clip or None, **_processes(device),
         )  # fmt: skip
 
 

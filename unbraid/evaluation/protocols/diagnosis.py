@@ -20,6 +20,7 @@ from unbraid.data.corpus import Split
 from unbraid.methods.base import Method, VariationalMethod
 from unbraid.objectives.divergence import kl, kl_standard
 from unbraid.objectives.mutual import densities, static_dynamic
+from unbraid.precision import full_precision, inference
 from unbraid.records import Batch, Codes, Gaussian
 from unbraid.training.module import seed_draws
 from unbraid.views.time import reorder, shuffled_order
@@ -81,7 +82,7 @@ class _Means:
     d: Tensor
 
 
-@torch.inference_mode()
+@inference
 def diagnose(
     method: Method, split: Split, *, limit: int = 512, batch_size: int = 128, seed: int = 0
 ) -> Diagnosis:
@@ -184,12 +185,14 @@ def _cycles(
 def _cycle(codes: Sequence[Rows], giver: Index, other: Index) -> Float[Tensor, "5"]:
     """Return the fields of a `Cycle` from centred codes: true, after the swap, without a swap."""
     true, after, again = (normalize(rows, dim=1) for rows in codes)
-    table, own = after @ true.T, torch.arange(len(true), device=true.device)  # (B, B)
+    with full_precision(true.device):
+        table, unswapped = after @ true.T, again @ true.T  # (B, B)
+    own = torch.arange(len(true), device=true.device)
     kept, lost = table[own, giver], table[own, other]
     gap = (kept - lost).where((kept - lost).abs() > SAME, 0.0)
     agreement = (gap.sign() + 1).mean() / 2
-    retrieval, unswapped = _retrieval(table, giver), _retrieval(again @ true.T, own)
-    return torch.stack([kept.mean(), lost.mean(), agreement, retrieval, unswapped])
+    found = (kept.mean(), lost.mean(), agreement, _retrieval(table, giver))
+    return torch.stack([*found, _retrieval(unswapped, own)])
 
 
 def _retrieval(table: Float[Tensor, "B B"], wanted: Index) -> Tensor:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Split
@@ -26,6 +25,7 @@ from unbraid.evaluation.metrics.generation import (
     intra_entropy,
 )
 from unbraid.methods.base import Method
+from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Factor
 from unbraid.training.module import seed_draws
 
@@ -100,7 +100,7 @@ class Draws:
             raise ValueError(f"repeats must be 1 or more, got {self.repeats}.")
 
 
-@torch.inference_mode()
+@inference
 def judge_generations(
     method: Method, judge: Reader, split: Split, draws: Draws | None = None
 ) -> list[JudgedRow]:
@@ -129,7 +129,7 @@ def judge_generations(
     return [row for kept in c.sides for row in _rows(kept, told[kept], judge, split, c.seed)]
 
 
-@torch.inference_mode()
+@inference
 def judge_controls(
     method: Method, judge: Reader, split: Split, *, seed: int = 0
 ) -> list[JudgedRow]:

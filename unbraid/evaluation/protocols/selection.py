@@ -6,18 +6,17 @@
 
 import math
 
-import torch
-
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.diagnosis import Cycle, Diagnosis
 from unbraid.methods.base import Method
+from unbraid.precision import inference
 from unbraid.training.module import seed_draws
 
 ERRORS = ("reconstruction", "static_reconstruction")  # terms that add up to the whole sequence
 COSTS = ("kl_static", "kl_dynamic")
 
 
-@torch.no_grad()
+@inference
 def held_out_nats(
     method: Method, split: Split, *, limit: int = 256, batch_size: int = 64, seed: int = 0
 ) -> float:

@@ -22,6 +22,7 @@ from unbraid.data.corpus import Split
 from unbraid.methods.base import VariationalMethod
 from unbraid.methods.spyl import pools
 from unbraid.objectives.divergence import flatten_steps, pairwise_kl
+from unbraid.precision import inference
 from unbraid.records import Posterior, Steps
 
 Code = Literal["s", "d"]
@@ -98,7 +99,7 @@ def thirds_of(distance: Table) -> tuple[Pairs, Pairs, Pairs]:
     return near & others, middle & others, far & others
 
 
-@torch.inference_mode()
+@inference
 def batch_posteriors(
     method: VariationalMethod, split: Split, *, limit: int, batch_size: int, seed: int
 ) -> list[Seen]:
