@@ -6,15 +6,10 @@
 >>> ab, ba = unbraid.swap(run.model(), test.take([0]), test.take([1]))  # doctest: +SKIP
 """
 
-import os
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0.dev0"
-
-# Large tensors on large pages: a quarter less time per step with wide networks. It is a hint that
-# PyTorch reads before its first tensor; whoever has set it keeps their own choice.
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 _HOMES = {
     "fit": "training.fit",

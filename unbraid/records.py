@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 Kind = Literal["video", "audio", "series"]
@@ -189,8 +189,23 @@ class Prediction:
     """What a decoder says of x: a mean, and the log-variance where the likelihood has one.
 
     `seen` are the logits of an element being observed at all, where the decoder tells that too.
+    Axes are B T *F, or N *F for the N steps of a mask.
     """
 
-    mean: Float[Tensor, "B T *F"]
-    log_var: Float[Tensor, "B T *F"] | None = None
-    seen: Float[Tensor, "B T *F"] | None = None
+    mean: Float[Tensor, "*shape"]
+    log_var: Float[Tensor, "*shape"] | None = None
+    seen: Float[Tensor, "*shape"] | None = None
+
+
+def chosen_steps(x: Shaped[Tensor, "B T *F"], mask: Steps) -> Shaped[Tensor, " N *F"]:
+    """Return the steps in `mask`, one row each: `x[mask]`, without a copy where that is all."""
+    return x.flatten(0, 1) if mask.all() else x[mask]
+
+
+def back_in_place(
+    some: Float[Tensor, " N *G"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T *G"]:
+    """Return what `x[mask]` took out at its steps again, zeros elsewhere."""
+    every = some.new_zeros(*mask.shape, *some.shape[1:])
+    every[mask] = some
+    return every

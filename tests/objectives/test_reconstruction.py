@@ -11,7 +11,7 @@ MASK = torch.tensor([[True, True, True], [True, False, False]])
 
 def test_without_a_variance_the_misfit_is_the_sum_of_squared_errors():
     x, x_hat = torch.rand(2, 3, 3, 4, 4), torch.rand(2, 3, 3, 4, 4)
-    error = misfit(Prediction(x_hat), Batch.full(x))
+    error = misfit(Prediction(x_hat.flatten(0, 1)), Batch.full(x))
     for i in range(2):
         for t in range(3):
             wanted = ((x[i, t] - x_hat[i, t]) ** 2).sum()
@@ -21,18 +21,18 @@ def test_without_a_variance_the_misfit_is_the_sum_of_squared_errors():
 def test_with_a_variance_the_misfit_is_the_negative_log_likelihood():
     x, mean, log_var = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5)
     likelihood = Normal(mean, (0.5 * log_var).exp()).log_prob(x)
-    error = misfit(Prediction(mean, log_var), Batch.full(x))
+    error = misfit(Prediction(mean.flatten(0, 1), log_var.flatten(0, 1)), Batch.full(x))
     torch.testing.assert_close(error, -likelihood.sum((-2, -1)))
 
 
 def test_a_hit_with_unit_variance_costs_half_log_two_pi_per_element():
     zeros = torch.zeros(1, 1, 2, 3)
-    error = misfit(Prediction(zeros, zeros), Batch.full(zeros))
+    error = misfit(Prediction(zeros[0], zeros[0]), Batch.full(zeros))
     assert math.isclose(error.item(), 3 * math.log(2 * math.pi), rel_tol=1e-6)
 
 
 def test_padded_steps_have_no_misfit():
-    x, zeros = torch.ones(2, 3, 5), torch.zeros(2, 3, 5)
+    x, zeros = torch.ones(2, 3, 5), torch.zeros(4, 5)
     error = misfit(Prediction(zeros), Batch(x, MASK))
     assert error.tolist() == [[5.0, 5.0, 5.0], [5.0, 0.0, 0.0]]
     likely = misfit(Prediction(zeros, zeros), Batch(x, MASK))
@@ -45,24 +45,25 @@ def test_unobserved_elements_have_no_misfit_and_no_gradient():
     observed = MASK[..., None, None].expand(2, 3, 2, 2).clone()
     observed[0, 0, 1] = False
     x[~observed] = math.nan
-    mean = torch.zeros(2, 3, 2, 2, requires_grad=True)
-    log_var = torch.zeros(2, 3, 2, 2, requires_grad=True)
+    mean = torch.zeros(4, 2, 2, requires_grad=True)
+    log_var = torch.zeros(4, 2, 2, requires_grad=True)
     assert misfit(Prediction(mean), Batch(x, MASK, observed)).tolist() == [
         [18.0, 36.0, 36.0],
         [36.0, 0.0, 0.0],
     ]
     misfit(Prediction(mean, log_var), Batch(x, MASK, observed)).sum().backward()
-    assert (mean.grad[~observed] == 0).all()
-    assert (log_var.grad[~observed] == 0).all()
-    torch.testing.assert_close(mean.grad[observed], torch.full_like(mean.grad[observed], -3.0))
+    seen = observed[MASK]
+    assert (mean.grad[~seen] == 0).all()
+    assert (log_var.grad[~seen] == 0).all()
+    torch.testing.assert_close(mean.grad[seen], torch.full_like(mean.grad[seen], -3.0))
 
 
 def test_what_is_observed_costs_its_negative_log_probability():
     mask = torch.tensor([[True, False]])
     observed = torch.tensor([[[True, False], [False, False]]])
-    zeros = torch.zeros(1, 2, 2)
-    logits = torch.tensor([[[2.0, 2.0], [9.0, 9.0]]])
-    batch = Batch(zeros, mask, observed)
+    zeros = torch.zeros(1, 2)  # one step exists
+    logits = torch.tensor([[2.0, 2.0]])
+    batch = Batch(torch.zeros(1, 2, 2), mask, observed)
     added = misfit(Prediction(zeros, zeros, logits), batch) - misfit(
         Prediction(zeros, zeros), batch
     )

@@ -1,6 +1,7 @@
 """The contract: a method answers four verbs, and everything users do is built from them."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -65,7 +66,7 @@ class VariationalMethod(Method):
     prior: nn.Module
     """(d, mask) -> Gaussian, teacher-forced; `rollout(n, length)` draws."""
     decoder: Decoder
-    """(Codes, mask) -> Prediction."""
+    """Codes -> Prediction of every step; (Codes, mask) -> Prediction of the steps in the mask."""
 
     def encode(self, batch: Batch) -> Codes:
         return self.infer(batch)[1].mean
@@ -111,7 +112,7 @@ class VariationalMethod(Method):
         factor = drawable.sum(1) / chosen.sum(1).clamp(min=1)
         shown = chosen if always is None else chosen | (mask & always)
         weight = torch.where(chosen, factor[:, None], shown.to(z.d.dtype))
-        return misfit(self.decoder(z, shown), batch) * weight
+        return misfit(self.decoder(z, shown), replace(batch, mask=shown)) * weight
 
 
 def some_steps(mask: Steps, few: int) -> Steps:

@@ -41,7 +41,7 @@ from unbraid.objectives.divergence import flatten_steps, pairwise_kl
 from unbraid.objectives.evidence import negative_elbo
 from unbraid.objectives.gather import gather, own, same_draws
 from unbraid.objectives.mutual import densities, static_dynamic
-from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms
+from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms, back_in_place
 
 Pool = Literal["farthest", "middle", "middle+farthest", "random"]
 Sources = Int[Tensor, " M"]
@@ -157,7 +157,7 @@ class SPYL(VariationalMethod):
         """Decode two sets of codes, encode the result, draw from its posterior."""
         codes = Codes(torch.cat([first.s, second.s]), torch.cat([first.d, second.d]))
         with frozen_statistics(self.encoder, self.decoder):
-            x = self.decoder(codes, mask).mean
+            x = back_in_place(self.decoder(codes, mask).mean, mask)
             z = self.infer(Batch(x, mask))[1].sample()
         return Codes(z.s, z.d * mask[..., None])
 

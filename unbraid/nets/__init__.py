@@ -55,7 +55,10 @@ def encoder_for(spec: Spec, net: NetConfig) -> Encoder:
 
 
 def decoder_for(spec: Spec, net: NetConfig, code: int) -> Decoder:
-    """Return the network (Codes, mask) -> Prediction; `code` is the size of s and d_t joined."""
+    """Return the network Codes -> Prediction; `code` is the size of s and d_t joined.
+
+    With a mask it decodes the steps in it alone, one row each.
+    """
     if spec.kind == "video":
         return FrameDecoder(spec.frame, net.channels, code)
     if spec.kind == "audio":

@@ -7,7 +7,7 @@ log-mel bands are negative half of the time.
 from torch import Tensor, nn
 
 from unbraid.nets.frames import join
-from unbraid.records import Batch, Codes, Features, Prediction
+from unbraid.records import Batch, Codes, Features, Prediction, chosen_steps
 
 
 class AudioEncoder(nn.Module):
@@ -32,5 +32,6 @@ class AudioDecoder(nn.Module):
         )
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
-        """Return the decoded columns; `mask` saves nothing here."""
-        return Prediction(self.layers(join(codes)).float())
+        """Return the decoded columns, (B, T, F), or those of the steps in `mask`, (N, F)."""
+        z = join(codes)
+        return Prediction(self.layers(z if mask is None else chosen_steps(z, mask)).float())

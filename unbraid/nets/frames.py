@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, linear
 
 from unbraid.nets.steps import per_step
-from unbraid.records import Batch, Codes, Features, Prediction
+from unbraid.records import Batch, Codes, Features, Prediction, chosen_steps
 
 SLOPE = 0.2
 halving = partial(nn.Conv2d, kernel_size=4, stride=2, padding=1)
@@ -101,15 +101,15 @@ class FrameDecoder(nn.Module):
         self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
-        """Return the decoded frames; steps outside `mask` are left black and cost nothing.
+        """Return the frames, (B, T, C, H, W), or those of the steps in `mask`, (N, C, H, W).
 
         The first layer is linear in (s, d_t), so the share of s is computed once per sequence.
         """
         static, dynamic = self.root.weight.split([codes.s.shape[1], codes.d.shape[2]], dim=1)
         inner = linear(codes.d, dynamic) + linear(codes.s, static)[:, None]  # (B, T, K)
-        return Prediction(
-            per_step(self._decode, inner, every_step(inner) if mask is None else mask)
-        )
+        if mask is None:
+            return Prediction(self._decode(inner.flatten(0, 1)).unflatten(0, inner.shape[:2]))
+        return Prediction(self._decode(chosen_steps(inner, mask)))
 
     def _decode(self, inner: Float[Tensor, "N K"]) -> Float[Tensor, "N C H W"]:
         inner_map = inner.unflatten(1, self.inner)

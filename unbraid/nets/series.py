@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from unbraid.nets.frames import join
 from unbraid.nets.steps import per_step
-from unbraid.records import Batch, Codes, Features, Prediction, Spec
+from unbraid.records import Batch, Codes, Features, Prediction, Spec, chosen_steps
 
 SMALLEST_SCALE = 0.01  # of a standardised channel: keeps the likelihood bounded
 
@@ -63,10 +63,15 @@ class SeriesDecoder(nn.Module):
         self.out = nn.Linear(layers[-1], self.told * channels)
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
-        """Return mean, log-variance and logits of every row; `mask` saves nothing here."""
+        """Return mean, log-variance and logits of every row, (B, T, W, F).
+
+        With a `mask`, those of its steps alone, (N, W, F).
+        """
         z = join(codes)
-        told = self.root(z.flatten(0, 1))[:, None].expand(-1, self.window, -1)  # (B T, W, K)
-        out = self.out(self.rows(self.writer(told)[0])).float().unflatten(0, z.shape[:2])
-        mean, raw, *seen = out.chunk(self.told, -1)  # (B, T, W, F)
+        steps = z.flatten(0, 1) if mask is None else chosen_steps(z, mask)
+        told = self.root(steps)[:, None].expand(-1, self.window, -1)  # (N, W, K)
+        out = self.out(self.rows(self.writer(told)[0])).float()
+        out = out.unflatten(0, z.shape[:2]) if mask is None else out
+        mean, raw, *seen = out.chunk(self.told, -1)
         scale = nn.functional.softplus(raw) + SMALLEST_SCALE
         return Prediction(mean, 2 * scale.log(), *seen)

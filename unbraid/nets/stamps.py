@@ -19,8 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unbraid.nets.frames import SLOPE, every_step
-from unbraid.nets.steps import back_in_place
-from unbraid.records import Batch, Codes, Prediction
+from unbraid.records import Batch, Codes, Prediction, back_in_place
 
 FAINT = -2.0  # logit of a pixel of a picture at the start
 SHARP = 0.3  # width of a place that is as sure as can be, in pixels
@@ -84,13 +83,14 @@ class StampDecoder(nn.Module):
         )  # fmt: skip
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
-        """Return the frames; steps outside `mask` are left black and cost nothing."""
-        mask = every_step(codes.d) if mask is None else mask
+        """Return the frames, (B, T, C, H, W), or those of the steps in `mask`, (N, C, H, W)."""
+        shown = every_step(codes.d) if mask is None else mask
         stamps = (self.painter(codes.s) + FAINT).sigmoid().unflatten(1, self.stamp)
-        sequence, _ = mask.nonzero(as_tuple=True)
-        rows, columns = self._bands(codes.d[mask])
+        sequence, _ = shown.nonzero(as_tuple=True)
+        rows, columns = self._bands(codes.d[shown])
         put = (rows @ stamps[sequence] @ columns.mT).float()  # (N, K, C, H, W)
-        return Prediction(back_in_place(1 - (1 - put).prod(1), mask))
+        frames = 1 - (1 - put).prod(1)
+        return Prediction(frames.unflatten(0, shown.shape) if mask is None else frames)
 
     def look(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
         """Return what is seen where d_t puts the pictures, the mean over steps, flattened."""

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from unbraid.records import back_in_place
+
 
 def per_step(
     net: Callable[[Tensor], Tensor], x: Float[Tensor, "B T *F"], mask: Bool[Tensor, "B T"]
@@ -17,15 +19,6 @@ def per_step(
     if mask.all():
         return net(x.flatten(0, 1)).unflatten(0, mask.shape)
     return back_in_place(net(x[mask]), mask)
-
-
-def back_in_place(
-    some: Float[Tensor, " N *G"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T *G"]:
-    """Return what `x[mask]` took out at its steps again, zeros elsewhere."""
-    every = some.new_zeros(*mask.shape, *some.shape[1:])
-    every[mask] = some
-    return every
 
 
 @contextmanager

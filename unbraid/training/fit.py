@@ -21,7 +21,7 @@ from unbraid.precision import native_bf16
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
-from unbraid.training.memory import free_at_once
+from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule, seed_draws
 from unbraid.training.plan import Plan, make_plan, read_plan
 from unbraid.training.processes import launch, must_launch, place, with_console
@@ -221,7 +221,7 @@ class _Session:
             callbacks.append(Display(console, self.book, self.clock, validation, self.steps))
         callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
         callbacks.extend(more)
-        free_at_once()
+        reuse_memory()
         self.trainer = make_trainer(callbacks, self.steps, c, device)
 
     def go(self, checkpoint: Path | None) -> None:
