@@ -14,7 +14,8 @@ def reuse_memory() -> bool:
 
     By itself glibc gives much of what a step frees back to the system and gets it again in the next
     step, page by page: 2,000 to 8,000 page faults in a step of dsvae with `sprites/fast`, 70 with
-    this setting, which takes 0.137 s of CPU time instead of 0.161. The setting holds for the process. With another C library nothing happens.
+    this setting, which takes 0.137 s of CPU time instead of 0.161. The setting holds for the
+    process. With another C library nothing happens.
     """
     if platform.libc_ver()[0] != "glibc":
         return False
