@@ -79,6 +79,24 @@ def test_every_row_of_a_seed_comes_before_the_next_seed(toy: str, out: Path):
     assert jobs[2].plan.data_options["train"] == 40
 
 
+def test_a_budget_of_epochs_is_the_same_for_every_row(toy: str, out: Path):
+    text = TOY.replace("minutes = 5.0", "epochs = 2").replace(', "training.steps=6"', "")
+    Path(toy).write_text(text.replace('"method.anchor=last"', '"training.epochs=9"'))
+    request = Request(name=toy, out=out, seeds=1, protocol="authors", rows=("dsvae", "dbse"))
+    found = reproduce(request)
+    assert [row["epochs"] for row in found.rows] == [2.0, 2.0]
+    end = "--rows dbse --seeds 1 --epochs 2 --protocol authors"
+    assert found.rows[1]["command"] == f"unbraid reproduce {toy} {end}"
+    more = reproduce(Request(name=toy, out=out, seeds=1, rows=("dsvae",), epochs=3))
+    assert "training.epochs = 2, now 3" in more.failed["DSVAE, seed 0"]  # another schedule
+
+
+def test_a_comparison_without_a_budget_is_refused(toy: str):
+    Path(toy).write_text(TOY.replace("minutes = 5.0", ""))
+    with pytest.raises(ValueError, match="give it epochs or minutes"):
+        find_comparison(toy)
+
+
 def test_the_authors_protocol_keeps_apart_what_it_trains_otherwise(toy: str, out: Path):
     request = Request(name=toy, out=out, protocol="authors", rows=("dsvae", "dbse"), seeds=1)
     alike, otherwise = plan_jobs(request, find_comparison(toy))

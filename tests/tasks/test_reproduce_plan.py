@@ -10,6 +10,7 @@ from unbraid.report.published import published
 from unbraid.tasks.reproduce import Request
 from unbraid.tasks.reproduce_plan import (
     RAW,
+    Budget,
     comparison_names,
     find_comparison,
     list_comparisons,
@@ -34,8 +35,8 @@ def test_every_row_can_be_planned_by_every_protocol(name: str):
             if row.method == RAW:
                 assert {metric.by for metric in comparison.metrics} == {"task"}
                 continue
-            plan = comparison.plan(row, variant, seed=3, minutes=2.0)
-            assert (plan.seed, plan.training.max_minutes) == (3, 2.0)
+            plan = comparison.plan(row, variant, seed=3, budget=Budget(epochs=7, minutes=2.0))
+            assert (plan.seed, plan.training.max_minutes, plan.training.epochs) == (3, 2.0, 7)
             assert row.method in METHODS
 
 
@@ -69,7 +70,10 @@ def test_labels_of_the_ablation_are_those_of_tables_on_other_data():
 
 def test_the_ablations_change_what_they_are_called_after():
     comparison = find_comparison("sprites-ablation")
-    plans = {r.name: comparison.plan(r, "paper", seed=0, minutes=1.0) for r in comparison.rows}
+    plans = {
+        r.name: comparison.plan(r, "paper", seed=0, budget=Budget(minutes=1.0))
+        for r in comparison.rows
+    }
     config = {name: plan.method_config for name, plan in plans.items()}
     assert [config[f"spyl{end}"].negatives for end in ("", "-random", "-middle")] == [
         "farthest", "random", "middle"

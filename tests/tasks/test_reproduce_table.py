@@ -65,6 +65,14 @@ def test_runs_of_unequal_budget_are_not_averaged(stays, folder):
     assert only(results(stays, folder), "DBSE", "mortality_auprc")["seeds"] == 3
 
 
+def test_a_run_of_epochs_counts_for_more_than_one_of_minutes(stays, folder):
+    values = {"mortality_auprc": 0.1, "mortality_auroc": 0.1, "icu_type_accuracy_pct": 1.0}
+    keep(folder, "dbse", 3, values, max_minutes=0.0, max_epochs=100)
+    row = only(results(stays, folder), "DBSE", "mortality_auprc")
+    assert (row["seeds"], row["mean"]) == (1, 0.1)
+    assert row["command"] == "unbraid reproduce physionet --rows dbse --seeds 4 --epochs 100"
+
+
 def test_a_published_gap_is_the_difference_of_what_is_printed():
     gap = find_comparison("letters").metrics[-2]
     assert gap.name == "latent_SVC_s_gap_pct"

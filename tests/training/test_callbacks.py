@@ -39,6 +39,18 @@ def test_validation_is_the_mean_over_sequences_with_the_same_draws_each_time():
     )
 
 
+def test_the_loss_that_patience_compares_has_the_weights_of_the_end_of_a_warm_up():
+    config = TrainingConfig(batch_size=6, patience=3)
+    method = toy_method("dsvae", "video", kl_warmup_steps=50)
+    module = TrainingModule(method, config, seed=0, steps=100)
+    validation = Validation(split(), config, Path("unused"), seed=0, steps=(2, 100))
+    row = validation.measure(module)
+    assert module.global_step == 0
+    assert row["loss"] == pytest.approx(
+        row["reconstruction"] + row["kl_static"] + row["kl_dynamic"], rel=1e-5
+    )
+
+
 def test_validation_leaves_the_model_as_it_was():
     module, _ = measured(sequences=12, batch_size=6)
     assert module.method.training

@@ -221,6 +221,19 @@ def test_two_processes_in_bf16_have_the_loss_curve_of_one(data: dict[str, str], 
 
 
 @pytest.mark.slow
+def test_a_plateau_stops_two_processes_where_it_stops_one(
+    data: dict[str, str], tmp_path: Path, one_thread: None
+):
+    how = {"steps": 0, "epochs": 60, "lr": 0.1, "patience": 2}
+    todo = {"dsvae": plans(data, **how)["dsvae"]}
+    train_all(todo, tmp_path / "one")
+    launch(2, partial(train_all, todo, tmp_path / "two"))
+    one, two = (open_run(tmp_path / n / "dsvae").about["training"] for n in ("one", "two"))
+    assert one["reason"] == two["reason"] == "plateau"
+    assert (one["steps"], one["kept_step"]) == (two["steps"], two["kept_step"])
+
+
+@pytest.mark.slow
 def test_arrays_in_memory_train_by_two_processes_and_go_on_by_two(tmp_path: Path):
     x = np.random.default_rng(0).normal(size=(40, 6, 5)).astype(np.float32)
     corpus = from_arrays(x, name="noise", options={"kind": "audio"})

@@ -369,6 +369,51 @@ def test_a_collapse_is_noted_once_over_all_sessions(
     assert notes == whole.about["training"]["notes"]
 
 
+PLATEAU: dict[str, Any] = {"steps": 0, "epochs": 40, "lr": 0.3, "patience": 2}
+
+
+def validated(run: Run) -> list[tuple[int, float]]:
+    return [(int(row["step"]), float(row["loss"])) for row in rows(run, "validation.csv")]
+
+
+def test_a_plateau_ends_a_run_which_keeps_its_best_weights(data: str, tmp_path: Path):
+    run = run_plan(tiny_plan(data, **PLATEAU, keep_every=4), tmp_path / "run")
+    about, table = run.about["training"], validated(run)
+    assert (about["reason"], about["finished"]) == ("plateau", True)
+    assert [step for step, _ in table] == list(range(4, about["steps"] + 1, 4))  # every epoch
+    best = min(table, key=lambda row: row[1])
+    assert about["kept_step"] == best[0] == about["steps"] - 2 * 4
+    assert about["kept_validation_loss"] == pytest.approx(best[1], rel=1e-5)
+    then = read_checkpoint(run.path / "checkpoints" / f"step-{best[0]}.safetensors")
+    for name, value in run.model().state_dict().items():
+        assert torch.equal(value, then["state_dict"][f"method.{name}"]), name
+
+
+def test_no_plateau_ends_a_run_before_its_least_epochs(data: str, tmp_path: Path):
+    early = run_plan(tiny_plan(data, **PLATEAU), tmp_path / "early").about["training"]
+    least = int(early["epochs"]) + 1
+    late = run_plan(tiny_plan(data, **PLATEAU, min_epochs=least), tmp_path / "late")
+    assert late.about["training"]["epochs"] >= least
+
+
+@pytest.mark.parametrize("stop", [3, 9, 14])
+def test_a_run_with_patience_resumes_exactly(
+    stop: int, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = run_plan(tiny_plan(data, **PLATEAU), tmp_path / "whole")
+    assert whole.about["training"]["steps"] > stop
+    with monkeypatch.context() as patch:
+        interrupt_at(stop, patch)
+        part = run_plan(tiny_plan(data, **PLATEAU), tmp_path / "part")
+    assert part.about["training"]["reason"] == "interrupted"
+    assert_same_run(resume(part.path), whole)
+
+
+def test_patience_without_validation_sequences_is_told(data: str, tmp_path: Path):
+    with pytest.raises(ValueError, match="patience needs validation sequences"):
+        run_plan(tiny_plan(data, **PLATEAU, validation_sequences=0), tmp_path / "run")
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path):
     with pytest.raises(ValueError, match=r"is not a run folder: it has no config\.toml"):
         resume(tmp_path)

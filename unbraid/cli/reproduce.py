@@ -18,6 +18,7 @@ def reproduce(
     name: Annotated[str, typer.Argument(help="A comparison (--list), or a TOML file.")] = "",
     show: Annotated[bool, typer.Option("--list", help="Show the comparisons there are.")] = False,
     seeds: Annotated[int, typer.Option(help="Trainings of each row [the comparison's].")] = 0,
+    epochs: Annotated[int, typer.Option(help="Epochs of each training [the comparison's].")] = 0,
     max_minutes: Annotated[
         float, typer.Option(help="Minutes at work of each training [the comparison's].")
     ] = 0.0,
@@ -47,7 +48,7 @@ def reproduce(
 
     console = Console()
     request = Request(
-        name=name, seeds=seeds, max_minutes=max_minutes, protocol=protocol, out=out,
+        name=name, seeds=seeds, epochs=epochs, max_minutes=max_minutes, protocol=protocol, out=out,
         rows=tuple(word.strip() for word in rows.split(",") if word.strip()),
         workers=workers, merge=merge, device=torch_device(device),
     )  # fmt: skip
@@ -76,6 +77,7 @@ def _list(json: bool) -> None:
     for column in ("name", "data", "runs", "what"):
         table.add_column(column, overflow="fold", no_wrap=column == "name")
     for fact in facts:
-        runs = f"{len(fact['rows'])} x {fact['seeds']} of {fact['minutes']:g} min"
+        budget = f"{fact['epochs']} epochs" if fact["epochs"] else f"{fact['minutes']:g} min"
+        runs = f"{len(fact['rows'])} x {fact['seeds']} of {budget}"
         table.add_row(fact["name"], fact["data"], runs, fact["title"])
     Console().print(table)

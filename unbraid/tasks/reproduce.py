@@ -17,6 +17,7 @@ from unbraid.settings import at_least, closest, parse_sets
 from unbraid.tasks.reproduce_plan import (
     RAW,
     VARIANTS,
+    Budget,
     Comparison,
     Variant,
     find_comparison,
@@ -42,7 +43,8 @@ class Request:
 
     name: str  # of a comparison, or a TOML file of one's own
     seeds: int = 0  # 0: the comparison's
-    max_minutes: float = 0.0  # of training for every run; 0: the comparison's
+    epochs: int = 0  # of training for every run; 0: the comparison's
+    max_minutes: float = 0.0  # likewise
     rows: tuple[str, ...] = ()  # empty: all
     protocol: str = "paper"
     out: Path = Path("runs") / "reproduce"
@@ -51,7 +53,7 @@ class Request:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        at_least(self, 0, "seeds", "max_minutes")
+        at_least(self, 0, "seeds", "epochs", "max_minutes")
         at_least(self, 1, "workers")
         if self.protocol not in VARIANTS:
             raise KeyError(
@@ -138,11 +140,14 @@ def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
     """Return every run, all rows of a seed before the next; a wrong setting is told here."""
     rows = comparison.choose(request.rows)
     comparison.protocol(request.variant)
+    budget = Budget(
+        epochs=request.epochs or comparison.epochs,
+        minutes=request.max_minutes or comparison.minutes,
+    )
     jobs = [
         Job(
             comparison=comparison, variant=request.variant, row=row, seed=seed,
-            minutes=request.max_minutes or comparison.minutes,
-            folder=request.out / comparison.name, device=request.device,
+            budget=budget, folder=request.out / comparison.name, device=request.device,
         )
         for seed in range(request.seeds or comparison.seeds)
         for row in rows
@@ -177,8 +182,9 @@ def _ready(
 
 def _amount(request: Request, jobs: list[Job]) -> str:
     trained = [job for job in jobs if job.row.method != RAW]
-    hours = sum(job.minutes for job in trained) / 60 / request.workers
-    each = f" of {trained[0].minutes:g} min at most, {hours:.1f} h in all" if trained else ""
+    hours = sum(job.budget.minutes for job in trained) / 60 / request.workers
+    each = f" of {trained[0].budget} at most" if trained else ""
+    each += f", {hours:.1f} h in all" if hours else ""
     return f"{len(jobs)} runs{each}, protocol: {request.protocol}"
 
 

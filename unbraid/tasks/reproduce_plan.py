@@ -20,6 +20,25 @@ VARIANTS: tuple[Variant, ...] = ("paper", "authors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How long every run is trained: epochs, minutes at work, or what ends first."""
+
+    epochs: int = 0  # 0: those of the row's preset
+    minutes: float = 0.0  # 0: no limit
+
+    @property
+    def settings(self) -> Table:
+        """The settings that make it so, whatever else the machine does."""
+        limits = {"max_minutes": float(self.minutes), "minutes_of": "work"}
+        return {"training": limits | ({"epochs": self.epochs} if self.epochs else {})}
+
+    def __str__(self) -> str:
+        epochs = f"{self.epochs} epochs" if self.epochs else ""
+        minutes = f"{self.minutes:g} min" if self.minutes else ""
+        return " or ".join(filter(None, (epochs, minutes)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One line of the comparison: a method with its settings."""
 
@@ -86,7 +105,8 @@ class Comparison:
     published: str  # name of the data set in published.csv
     where: str  # it was printed
     seeds: int
-    minutes: float  # of training, for every run
+    epochs: int = 0  # of training, for every run; 0: those of the presets
+    minutes: float = 0.0  # of training, for every run; 0: no limit
     repeats: int = 3  # predictors, random splits of probes, or draws of a judge, for every run
     preset: str = ""
     sets: tuple[str, ...] = ()
@@ -99,12 +119,20 @@ class Comparison:
 
     def __post_init__(self) -> None:
         at_least(self, 1, "seeds", "repeats")
+        at_least(self, 0, "epochs", "minutes")
+        if not self.epochs and not self.minutes:
+            raise ValueError(f"{self.name} has no budget: give it epochs or minutes.")
         rows, metrics = ([part.name for part in parts] for parts in (self.rows, self.metrics))
         for metric in self.metrics:
             _known(metric.of, metrics, f"metric {metric.name}")
         for finding in self.findings:
             _known((finding.row, finding.than), rows, "a finding")
             _known((finding.metric,), metrics, "a finding")
+
+    @property
+    def budget(self) -> Budget:
+        """How long every run is trained."""
+        return Budget(epochs=self.epochs, minutes=self.minutes)
 
     @property
     def judged(self) -> bool:
@@ -137,9 +165,9 @@ class Comparison:
         own = row.authors if variant == "authors" else ()
         return (*self.sets, *self.protocol(variant).sets, *row.sets, *own)
 
-    def plan(self, row: Row, variant: Variant, *, seed: int, minutes: float) -> Plan:
+    def plan(self, row: Row, variant: Variant, *, seed: int, budget: Budget) -> Plan:
         """Return what a run of a row will do."""
-        settings = merge(parse_sets(self.words(row, variant)), budget(minutes))
+        settings = merge(parse_sets(self.words(row, variant)), budget.settings)
         preset = row.preset or self.protocol(variant).preset or self.preset or None
         return make_plan(self.data, row.method, preset=preset, settings=settings, seed=seed)
 
@@ -151,11 +179,6 @@ class Comparison:
     def data_options(self, variant: Variant) -> Table:
         """Return the settings of the data, which all rows share."""
         return parse_sets((*self.sets, *self.protocol(variant).sets)).get("data", {})
-
-
-def budget(minutes: float) -> Table:
-    """Return the settings that let a run work so long, whatever else the machine does."""
-    return {"training": {"max_minutes": float(minutes), "minutes_of": "work"}}
 
 
 def _known(names: tuple[str, ...], there: list[str], where: str) -> None:
@@ -187,7 +210,8 @@ def list_comparisons() -> list[dict[str, Any]]:
     return [
         {
             "name": c.name, "title": c.title, "data": data_title(c.data),
-            "rows": {row.name: row.label for row in c.rows}, "seeds": c.seeds, "minutes": c.minutes,
+            "rows": {row.name: row.label for row in c.rows}, "seeds": c.seeds, "epochs": c.epochs,
+            "minutes": c.minutes,
             "protocols": ["paper", *(["authors"] if c.authors else [])], "published": c.where,
             "targets": {m.name: m.target for m in c.metrics if m.target is not None},
         }

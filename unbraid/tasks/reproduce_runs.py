@@ -19,7 +19,7 @@ from unbraid.methods import count_parameters
 from unbraid.report.version import code_version
 from unbraid.settings import Table, as_table, flat
 from unbraid.tasks import judging
-from unbraid.tasks.reproduce_plan import RAW, Comparison, Row, Variant, budget
+from unbraid.tasks.reproduce_plan import RAW, Budget, Comparison, Row, Variant
 from unbraid.tasks.reproduce_scores import Sheet
 from unbraid.training.checkpoint import read_checkpoint
 from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
@@ -37,7 +37,7 @@ class Job:
     variant: Variant
     row: Row
     seed: int
-    minutes: float
+    budget: Budget
     folder: Path  # of the comparison
     judge: Path | None = None
     device: str = "cpu"
@@ -56,7 +56,7 @@ class Job:
     @property
     def plan(self) -> Plan:
         """What the run will do."""
-        return self.comparison.plan(self.row, self.variant, seed=self.seed, minutes=self.minutes)
+        return self.comparison.plan(self.row, self.variant, seed=self.seed, budget=self.budget)
 
     def __str__(self) -> str:
         return f"{self.row.label}, seed {self.seed}"
@@ -128,8 +128,8 @@ def _score(job: Job, run: Run) -> None:
 def _write(job: Job, values: dict[str, float], cost: dict[str, Any]) -> None:
     facts = {
         "format": FORMAT, "comparison": job.comparison.name, "protocol": job.variant,
-        "row": job.row.name, "seed": job.seed, "max_minutes": job.minutes,
-        "version": code_version(), **cost, "scores": values,
+        "row": job.row.name, "seed": job.seed, "max_epochs": job.budget.epochs,
+        "max_minutes": job.budget.minutes, "version": code_version(), **cost, "scores": values,
     }  # fmt: skip
     write_text(job.scores, json.dumps(facts, indent=1))
 
@@ -164,7 +164,7 @@ def _train(job: Job, console: Console | None) -> Outcome:
         _check_same(kept, plan, job.path)
         if _has_had(run, kept, plan):
             return "there"
-        resume(run.path, settings=budget(job.minutes), **how)
+        resume(run.path, settings=job.budget.settings, **how)
     return "made" if run.about["training"]["finished"] else "interrupted"
 
 
@@ -182,12 +182,12 @@ def _limit(plan: Plan) -> float:
 
 
 def _check_same(kept: Plan, plan: Plan, path: Path) -> None:
-    """Raise `ValueError` if a run was made with other settings; a longer budget is none."""
+    """Raise `ValueError` if a run was made with other settings; more minutes are none."""
     old, new = _settings(kept), _settings(plan)
     if new["training.precision"] == "auto":  # decided where the run was started
         new["training.precision"] = old["training.precision"]
     if _limit(plan) >= _limit(kept):
-        for name in dict(flat(budget(0.0))):
+        for name in dict(flat(Budget().settings)):
             old.pop(name, None)
             new.pop(name, None)
     other = [name for name in {**old, **new} if old.get(name) != new.get(name)]

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -64,8 +64,13 @@ def _read(folder: Path, variant: Variant) -> list[dict[str, Any]]:
 
 def _longest(kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out runs of a smaller budget: a mean over unequal ones means nothing."""
-    limit = max((scores["max_minutes"] for scores in kept), default=0.0)
-    return [scores for scores in kept if scores["max_minutes"] == limit]
+    limit = max(map(_limit, kept), default=None)
+    return [scores for scores in kept if _limit(scores) == limit]
+
+
+def _limit(scores: dict[str, Any]) -> tuple[int, float]:
+    """Return the budget of a run in epochs and in minutes; older files have minutes alone."""
+    return scores.get("max_epochs", 0), scores["max_minutes"] or inf
 
 
 def _result(
@@ -103,7 +108,9 @@ def command(
     """Return what makes a row again."""
     seeds = max(scores["seed"] for scores in kept) + 1
     words = ["unbraid", "reproduce", comparison.given, "--rows", row.name, "--seeds", str(seeds)]
-    words += ["--max-minutes", f"{kept[0]['max_minutes']:g}"]
+    epochs, minutes = _limit(kept[0])
+    words += ["--epochs", str(epochs)] if epochs else []
+    words += ["--max-minutes", f"{minutes:g}"] if minutes < inf else []
     words += ["--protocol", "authors"] if variant == "authors" else []
     return shlex.join(words)
 

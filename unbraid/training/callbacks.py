@@ -21,7 +21,7 @@ from unbraid.training.module import TrainingModule, seed_draws, total
 Row = dict[str, float]
 
 
-REASONS = ("", "budget", "interrupted")  # to stop, the strongest last
+REASONS = ("", "budget", "plateau", "interrupted")  # to stop, the strongest last
 
 
 def timer(config: TrainingConfig, device: str) -> Callable[[], float]:
@@ -210,17 +210,55 @@ class Checkpoints(lightning.Callback):
 
 
 class Validation(lightning.Callback):
-    """Computes the loss on held-out sequences, with the same draws each time."""
+    """Computes the loss on held-out sequences, with the same draws each time.
 
-    def __init__(self, split: Split, config: TrainingConfig, path: Path, seed: int) -> None:
+    With `patience` it does so after every epoch, keeps the weights of the lowest loss and stops at
+    a plateau. The loss compared has the weights that the terms have at the end of training, so
+    that a warm-up is no improvement.
+    """
+
+    def __init__(
+        self, split: Split, config: TrainingConfig, path: Path, seed: int,
+        *, steps: tuple[int, int] = (1, 0), stop: Callable[[Trainer, str], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Take the split, where rows go, and the steps of an epoch and of the run."""
         self.split = split.select(slice(0, config.validation_sequences))
         self.config, self.path, self.seed = config, path, seed
+        (self.epoch, self.steps), self.stop = steps, stop
+        self.every = self.epoch if config.patience else config.validate_every
         self.row: Row = {}
+        self.best: dict[str, Any] = {}
+        """Step, loss and weights of the lowest loss; empty without `patience`."""
+        if config.patience and not len(self.split):
+            raise ValueError(
+                "training.patience needs validation sequences, and there are none. Set "
+                "training.patience=0, or give the data a validation split."
+            )
 
     def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
-        if trainer.global_step % self.config.validate_every == 0 and len(self.split):
-            self.row = {"step": float(trainer.global_step)} | self.measure(module)
-            append_row(self.path, self.row)
+        step = trainer.global_step
+        if step % self.every or not len(self.split):
+            return
+        self.row = {"step": float(step)} | self.measure(module)
+        append_row(self.path, self.row)
+        if self.config.patience:
+            self._compare(trainer, module.method, step)
+
+    def _compare(self, trainer: Trainer, method: torch.nn.Module, step: int) -> None:
+        """Keep the weights if they are the best so far; stop if none were for long."""
+        if not self.best or self.row["loss"] < self.best["loss"]:
+            weights = {name: value.detach().clone() for name, value in method.state_dict().items()}
+            self.best = {"step": step, "loss": self.row["loss"], "weights": weights}
+        waited, epochs = (step - self.best["step"]) // self.epoch, step // self.epoch
+        if self.stop and waited >= self.config.patience and epochs >= self.config.min_epochs:
+            self.stop(trainer, "plateau")
+
+    def restore(self, method: torch.nn.Module) -> dict[str, Any]:
+        """Give a method the best weights, if any are kept; return what there is to say of them."""
+        if not self.best:
+            return {}
+        method.load_state_dict(self.best["weights"])
+        return {"kept_step": self.best["step"], "kept_validation_loss": self.best["loss"]}
 
     @torch.no_grad()
     def measure(self, module: TrainingModule) -> Row:
@@ -228,12 +266,19 @@ class Validation(lightning.Callback):
         module.eval()
         seed_draws(self.seed, "validation")
         sums: Row = {}
+        step = self.steps if self.config.patience else module.global_step
         for batch in self.split.batches(self.config.batch_size, module.device):
             with autocast(module.device, number_format(self.config.precision, module.device)):
-                terms = module.method.loss(batch, module.global_step)
+                terms = module.method.loss(batch, step)
             values = {name: value for name, (_, value) in terms.items()} | {"loss": total(terms)}
             for name, value in values.items():
                 share = len(batch) / len(self.split)
                 sums[name] = sums.get(name, 0.0) + share * float(value)
         module.train()
         return sums
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best": self.best}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.best = state_dict["best"]

@@ -29,9 +29,13 @@ class TrainingConfig:
     # work: minutes that the threads of this process were busy, so that other work on the machine
     # does not make a run shorter; on a GPU always those of the clock
     minutes_of: Literal["clock", "work"] = "clock"
+    # epochs without a lower validation loss after which training stops; the weights kept are then
+    # those of the lowest one. 0 = never, and the weights kept are the last
+    patience: int = 0
+    min_epochs: int = 0  # before which `patience` does not stop
 
     log_every: int = 20  # steps averaged into one row of log.csv
-    validate_every: int = 500  # steps
+    validate_every: int = 500  # steps; with `patience` every epoch
     validation_sequences: int = 256  # at most
     checkpoint_every: int = 500  # steps
     keep_every: int = 0  # steps between checkpoints that stay, for analyses over training; 0 = none
@@ -45,6 +49,6 @@ class TrainingConfig:
             raise ValueError(f"lr_end must lie between 0 and 1, got {self.lr_end}.")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
-        at_least(self, 0, "keep_every")
+        at_least(self, 0, "keep_every", "patience", "min_epochs")
         if self.batch_size < 2:
             raise ValueError("batch_size must be 2 or more: batch statistics need company.")

@@ -213,12 +213,15 @@ class _Session:
         self.clock = Clock(c.max_minutes, timer(c, device))
         self.module.spent = lambda: self.clock.spent
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
-        validation = Validation(corpus.validation, c, run.path / "validation.csv", plan.seed)
-        callbacks: list[lightning.Callback] = [self.clock]
-        if self.first:
-            callbacks += [self.book, validation]
+        self.validation = Validation(
+            corpus.validation, c, run.path / "validation.csv", plan.seed,
+            steps=(stream.steps_per_epoch, self.steps), stop=self.clock.stop,
+        )  # fmt: skip
+        # Validation may ask for a stop, on which the processes agree at the clock in the same step.
+        callbacks: list[lightning.Callback] = [self.validation] if self.first else []
+        callbacks += [self.clock, self.book] if self.first else [self.clock]
         if self.first and console is not None:
-            callbacks.append(Display(console, self.book, self.clock, validation, self.steps))
+            callbacks.append(Display(console, self.book, self.clock, self.validation, self.steps))
         callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
         callbacks.extend(more)
         reuse_memory()
@@ -233,17 +236,18 @@ class _Session:
                 raise self._rolled_back(error) from None
             except SIGTERMException:
                 pass  # Lightning noticed the polite kill too; the checkpoint is written
-        self._save(self.clock.reason or "finished", self.trainer.global_step)
+        kept = self.validation.restore(self.module.method)
+        self._save(self.clock.reason or "finished", self.trainer.global_step, kept)
 
-    def _save(self, reason: str, step: int) -> None:
+    def _save(self, reason: str, step: int, kept: dict[str, Any]) -> None:
         if self.first:
-            save_model(self.module.method, self.run.path, self._facts(reason, step))
+            save_model(self.module.method, self.run.path, self._facts(reason, step) | kept)
         self.trainer.strategy.barrier()  # others may look for the model next
 
     def _facts(self, reason: str, step: int) -> dict[str, Any]:
         return {
             "reason": reason,
-            "finished": reason in ("finished", "budget"),
+            "finished": reason in ("finished", "budget", "plateau"),
             "steps": step,
             "epochs": round(step / self.stream.steps_per_epoch, 2),
             "minutes": round(
@@ -262,7 +266,7 @@ class _Session:
         lower = self.plan.training.lr / 3
         state = read_checkpoint(path)
         self.module.method.load_state_dict(method_weights(state))
-        self._save("not finite", state["global_step"])
+        self._save("not finite", state["global_step"], {})
         return NonFiniteLossError(
             f"{error} The run is back at step {state['global_step']}, its last good state. Try "
             f"`unbraid fit --resume {self.run.path} --set training.lr={lower:.1g}`, or "
