@@ -149,6 +149,16 @@ def test_converted_voices_come_with_every_segment(tmp_path):
     assert batch.alternatives.shape == (2, 1, 20, 80)
 
 
+def test_segments_of_other_lengths_have_a_cache_of_their_own(tmp_path):
+    root = str(_tree(tmp_path / "tree"))
+    short = librispeech.load(_small(root=root))
+    long = librispeech.load(_small(root=root, frames=30, frame_ms=8.5))
+    assert (short.spec.frame, long.spec.frame) == ((80,), (80,))
+    assert (short.train.x.shape[1], long.train.x.shape[1]) == (20, 30)
+    assert long.spec.rate == pytest.approx(1000 / 8.5)
+    assert librispeech.load(_small(root=root)).train.x.shape[1] == 20
+
+
 def test_women_and_men_are_dealt_in_turn():
     sexes = {f"{i}": "F" if i < 5 else "M" for i in range(8)}
     parts = deal_speakers(sexes, Config(test_speakers=4, validation_speakers=2))

@@ -16,9 +16,11 @@ from unbraid.tasks.reproduce_plan import (
     list_comparisons,
 )
 
-NAMES = ["air-quality", "etth1", "letters", "physionet", "sm-mnist", "speech", "sprites",
-         "sprites-ablation"]  # fmt: skip
-OURS = re.compile(r"judge_fix_.*|latent_SVC_._gap_pct")  # not printed for these data sets
+NAMES = ["air-quality", "etth1", "letters", "physionet", "sm-mnist", "speech", "speech-long",
+         "sprites", "sprites-ablation"]  # fmt: skip
+OURS = re.compile(
+    r"judge_fix_.*|latent_SVC_._gap_pct|content_.*|reconstruction_error_pct"
+)  # not printed for these data sets
 NOT_PRINTED = {"DSVAE": {"physionet", "air-quality", "etth1"}, "DBSE": {"sm-mnist", "letters"}}
 
 

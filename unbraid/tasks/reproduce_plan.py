@@ -61,7 +61,7 @@ class Metric:
 
     name: str  # as in published.csv
     better: Literal["up", "down"]
-    by: Literal["judge", "probe", "speakers", "task", "difference"]
+    by: Literal["judge", "probe", "speakers", "content", "task", "difference"]
     code: Literal["s", "d", "both"] = "both"  # kept (judge), read (probe) or given (task)
     factor: str = ""
     role: Literal["", "static", "dynamic"] = ""

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 from unbraid.data.corpus import Corpus
 from unbraid.evaluation.manipulate import Embedding, embed
+from unbraid.evaluation.protocols.content import ContentResult, probe_content
 from unbraid.evaluation.protocols.probes import probe
 from unbraid.evaluation.protocols.series_tasks import (
     Examples,
@@ -37,6 +38,7 @@ class Sheet:
         self.codes, self.judged = cache(self._codes), cache(judged)
         self.probes, self.tasks = cache(self._probes), cache(self._tasks)
         self.speakers = cache(lambda: verify_speakers(self.codes("test"), corpus.test))
+        self.content = cache(self._content)
 
     def fill(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
         """Return the value of every metric; percent where its name says so."""
@@ -55,6 +57,8 @@ class Sheet:
             return scores[_one_of(metric.score, scores, metric)]
         if metric.by == "speakers":
             return float(getattr(self.speakers(), metric.score))
+        if metric.by == "content":
+            return float(getattr(self.content(), metric.score))
         rows = self.judged()["rows"] if metric.by == "judge" else self.probes(metric.tool)
         code = "kept" if metric.by == "judge" else "code"
         found = [
@@ -73,6 +77,10 @@ class Sheet:
         if self.method is None:
             raise ValueError("raw values have no codes: such a row can have tasks only.")
         return embed(self.method, self.corpus.split(split))
+
+    def _content(self) -> ContentResult:
+        codes = self.codes("test")  # first: it says so if there is no model
+        return probe_content(cast(Method, self.method), codes, self.corpus.test)
 
     def _probes(self, classifier: Any) -> list[dict[str, Any]]:
         rows = probe(
