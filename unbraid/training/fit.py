@@ -250,9 +250,7 @@ class _Session:
             "finished": reason in ("finished", "budget", "plateau"),
             "steps": step,
             "epochs": round(step / self.stream.steps_per_epoch, 2),
-            "minutes": round(
-                self.clock.minutes, 4
-            ),  # as precise as the log, so that it is never less
+            "minutes": round(self.clock.minutes, 4),  # as the log, so that it is never less
             "waiting": round(self.stream.waited / max(60 * self.clock.session_minutes, 1e-9), 4),
             "precision": self.plan.training.precision,
             "seed": self.plan.seed,
