@@ -59,4 +59,4 @@ def report(
     if len(runs) == 1:
         typer.echo(f"wrote {work.report(runs[0], judge=judge, device=where)}")
     else:
-        typer.echo(f"wrote {work.compare(runs, out, device=where)}")
+        typer.echo(f"wrote {work.compare(runs, out, judge=judge, device=where)}")

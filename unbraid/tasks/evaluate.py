@@ -111,6 +111,17 @@ def evaluate(
     return metrics
 
 
+def add_judge(run: Run, metrics: Metrics, judge: str, *, device: str = "cpu") -> Metrics:
+    """Return measurements with the scores of a judge added, in `metrics.json`, too."""
+    suite = SUITES[metrics["suite"]]
+    scoring = judging.Scoring(repeats=suite.judge_repeats, limit=suite.judge_limit)
+    scores = judging.score(run.path, judge, scoring, device=device)
+    skipped = {name: why for name, why in metrics["skipped"].items() if name != "judge"}
+    metrics = metrics | {"judge": scores, "skipped": skipped}
+    write_text(run.path / "metrics.json", json.dumps(metrics, indent=1))
+    return metrics
+
+
 def open_job(run: Run, *, suite: str = "quick", judge: str = "", device: str = "cpu") -> Job:
     """Return what the measurements of a run share."""
     method, corpus = run.model(device), run.corpus()

@@ -1,6 +1,7 @@
 """Pages: one run, or several beside each other."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
 from unbraid.tasks import use
 from unbraid.tasks.analyses import draw_analyses, drawn
-from unbraid.tasks.evaluate import evaluate, open_job
+from unbraid.tasks.evaluate import add_judge, evaluate, open_job
 from unbraid.tasks.tables import all_tables
+from unbraid.training.command import fit_command
 from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
@@ -35,7 +37,7 @@ MIMES = {".gif": "image/gif", ".png": "image/png"}
 def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     """Write `report.html` of a run; measures it first (quick) if that was not done yet."""
     run = open_run(path)
-    metrics = measured(run, device)
+    metrics = measured(run, device, judge)
     plan = run.plan
     skipped = [[name, reason] for name, reason in metrics["skipped"].items()]
     tables = all_tables(metrics)
@@ -49,16 +51,17 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
         pictures=pictures(run, metrics, judge, device),
         config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
         provenance=provenance(run.path),
-        command=f"unbraid fit {plan.data} --method {plan.method} --preset {plan.preset} "
-        f"--seed {plan.seed} && unbraid report {run.path}",
+        command=f"{fit_command(run)} && {shlex.join(['unbraid', 'report', str(run.path)])}",
     )
     return write_report(run.path, page)
 
 
-def compare(paths: Sequence[str | Path], out: Path, *, device: str = "cpu") -> Path:
+def compare(
+    paths: Sequence[str | Path], out: Path, *, judge: str = "", device: str = "cpu"
+) -> Path:
     """Write `report.html` into `out`: the main figures of several runs and a swap of each."""
     runs = [open_run(path) for path in paths]
-    found = [measured(run, device) for run in runs]
+    found = [measured(run, device, judge) for run in runs]
     columns, rows = comparison_rows(found)
     for run in runs:
         use.swap(run.path, use.Source(count=2, device=device), run.path / "figures")
@@ -70,7 +73,7 @@ def compare(paths: Sequence[str | Path], out: Path, *, device: str = "cpu") -> P
         tables=[Table("Side by side", columns, rows, "Test split; gaps: own factors less others.")],
         pictures=shown,
         provenance=[(f"{m['method']} seed {m['seed']}", _training(m)) for m in found],
-        command=f"unbraid report {' '.join(str(run.path) for run in runs)}",
+        command=shlex.join(["unbraid", "report", *(str(run.path) for run in runs)]),
     )
     out.mkdir(parents=True, exist_ok=True)
     return write_report(out, page)
@@ -103,12 +106,21 @@ def _judged(metrics: Metrics) -> list[str]:
     return cells
 
 
-def measured(run: Run, device: str) -> Metrics:
-    """Return the measurements of a run, made now if they are not there."""
-    kept = run.path / "metrics.json"
-    if kept.is_file():
-        return json.loads(kept.read_text(encoding="utf-8"))
-    return evaluate(run.path, device=device, unfinished=True)
+def measured(run: Run, device: str, judge: str = "") -> Metrics:
+    """Return the measurements of a run, made now if they are missing or of an earlier state.
+
+    Args:
+        run: the run.
+        device: where to measure.
+        judge: folder of a judge; if the measurements have none or another, it scores the run now.
+    """
+    saved = run.path / "metrics.json"
+    metrics = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else {}
+    if metrics.get("training") != run.about["training"]:
+        return evaluate(run.path, judge=judge, device=device, unfinished=True)
+    if judge and metrics.get("judge", {}).get("judge", {}).get("folder") != str(Path(judge)):
+        return add_judge(run, metrics, judge, device=device)
+    return metrics
 
 
 def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
