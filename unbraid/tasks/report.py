@@ -41,6 +41,7 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     plan = run.plan
     skipped = [[name, reason] for name, reason in metrics["skipped"].items()]
     tables = all_tables(metrics)
+    again = shlex.join(["unbraid", "report", str(run.path)])
     if skipped:
         tables.append(Table("Not measured", ("what", "note"), skipped))
     page = Page(
@@ -51,7 +52,7 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
         pictures=pictures(run, metrics, judge, device),
         config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
         provenance=provenance(run.path),
-        command=f"{fit_command(run)} && {shlex.join(['unbraid', 'report', str(run.path)])}",
+        command=" && ".join(filter(None, (fit_command(run), again))),
     )
     return write_report(run.path, page)
 

@@ -6,11 +6,16 @@ from typing import Any
 
 from unbraid.settings import as_table, flat, parse_sets
 from unbraid.training.fit import Run, run_folder
-from unbraid.training.plan import Plan, make_plan
+from unbraid.training.plan import MEMORY, Plan, preset_plan
 
 
 def fit_command(run: Run) -> str:
-    """Return `unbraid fit ...` with the preset of a run and every setting that differs from it."""
+    """Return `unbraid fit ...` with the preset of a run and every setting that differs from it.
+
+    Nothing if the data were in memory: no command can make that run again.
+    """
+    if run.plan.reader == MEMORY:
+        return ""
     plan, root = run.plan, run.path.parents[2] if len(run.path.parents) > 2 else run.path
     base, preset = _base(plan)
     words = ["unbraid", "fit", plan.data, "--method", plan.method, "--preset", preset]
@@ -33,10 +38,10 @@ def _base(plan: Plan) -> tuple[Plan, str]:
     """Return the plan without settings of the user's own, and the preset it is made from."""
     for preset in (plan.preset, "none"):
         try:
-            return make_plan(plan.data, plan.method, preset=preset, seed=plan.seed), preset
+            return preset_plan(plan, preset), preset
         except (ValueError, KeyError):  # a file that is gone, a preset that was renamed
             continue
-    return plan, plan.preset  # arrays in memory, or data that are gone
+    return plan, plan.preset
 
 
 def _leaves(plan: Plan) -> dict[str, Any]:

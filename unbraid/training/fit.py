@@ -11,9 +11,9 @@ import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rich.console import Console
 
-from unbraid.data import DATASETS, load_data
+from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
-from unbraid.data.own import is_path
+from unbraid.data.own import load_own
 from unbraid.files import write_text
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
@@ -23,7 +23,7 @@ from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule, seed_draws
-from unbraid.training.plan import Plan, make_plan, read_plan
+from unbraid.training.plan import CATALOGUE, MEMORY, Plan, make_plan, read_plan
 from unbraid.training.processes import launch, must_launch, place, with_console
 from unbraid.training.progress import Display
 from unbraid.training.splits import check_splits, split_facts, write_splits
@@ -81,12 +81,14 @@ def open_run(path: str | Path) -> Run:
 
 def open_corpus(plan: Plan) -> Corpus:
     """Return the data of a plan: a data set of the catalogue, or a file or folder."""
-    if plan.data in DATASETS or is_path(plan.data):
+    if plan.reader == MEMORY:
+        raise ValueError(
+            f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: "
+            "give the sequences yourself (--input FILE.npz, or corpus= in Python)."
+        )
+    if plan.reader == CATALOGUE:
         return load_data(plan.data, plan.data_options)
-    raise ValueError(
-        f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: give "
-        "the sequences yourself (--input FILE.npz, or corpus= in Python)."
-    )
+    return load_own(plan.data, plan.data_options, name=plan.reader)
 
 
 def run_folder(root: str | Path, plan: Plan) -> Path:
@@ -290,9 +292,7 @@ def fit(  # noqa: PLR0913 the front door
         devices: see `run_plan`.
     """
     corpus = data if isinstance(data, Corpus) else None
-    name = data if isinstance(data, str) else data.spec.name
-    kind = corpus.spec.kind if corpus else None
-    plan = make_plan(name, method, preset=preset, settings=settings, seed=seed, kind=kind)
+    plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
     return run_plan(
         plan, run_folder(out, plan), corpus=corpus, console=console, device=device, devices=devices
     )
