@@ -80,3 +80,41 @@ def test_padded_steps_are_no_examples(split: Split):
 def test_every_classifier_reads_a_clear_code(split: Split, classifier):
     rows = probe(_codes(split, leak=False), split, classifiers=(classifier,), seeds=1)
     assert {(r.code, r.factor): r.mean for r in rows}["s", "who"] > 0.95
+
+
+def _weather(leaky: bool) -> tuple[Split, Embedding]:
+    """Ten stations share the weather of each of twenty months; a code tells the month alone.
+
+    The month says nothing of a class drawn for it, so a probe on other months can only guess.
+    """
+    rng = np.random.default_rng(0)
+    month = np.repeat(np.arange(20), 10)
+    labels = {"period": month, "kind": rng.permutation(np.arange(20) % 2)[month], "month": month}
+    spec = Spec(
+        name="air", kind="audio", frame=(3,), length=T,
+        static=(Factor(name="kind", classes=2), Factor(name="month", classes=20)),
+    )  # fmt: skip
+    x = np.zeros((200, T, 3), np.float32)
+    group = "" if leaky else "period"
+    split = Split(spec=spec, x=x, rows=np.arange(200), labels=labels, group=group)
+    s = rng.normal(size=(20, 8))[month] + 0.01 * rng.normal(size=(200, 8))
+    d = np.zeros((200, T, 2), np.float32)
+    return split, Embedding(s.astype(np.float32), d, np.ones((200, T), bool))
+
+
+def test_sequences_of_one_group_are_never_on_both_sides_of_a_probe():
+    split, codes = _weather(leaky=False)
+    rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=5)}
+    assert rows["s", "kind"].mean < 0.8
+    assert rows["s", "kind"].group == "period"
+    split, codes = _weather(leaky=True)
+    rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=5)}
+    assert rows["s", "kind"].mean == 1.0
+    assert rows["s", "kind"].group == ""
+
+
+def test_a_factor_whose_classes_are_groups_is_split_by_sequence_and_says_so():
+    split, codes = _weather(leaky=False)
+    rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=2)}
+    assert rows["s", "month"].group == ""
+    assert rows["s", "month"].mean > 0.9

@@ -60,10 +60,20 @@ def _probe_tables(metrics: Metrics) -> list[Table]:
             ("factor", "from s", "from d", "chance", "wanted"),
             [_probe_row(factor, codes) for factor, codes in factors.items()],
             f"Accuracy on frozen codes of {metrics['sequences']} test sequences, random 80/20 "
-            "splits, mean ± std.",
+            f"splits, mean ± std.{_grouped(factors)}",
         )
         for name, factors in by.items()
     ]
+
+
+def _grouped(factors: dict[str, dict[str, Any]]) -> str:
+    """Say which sequences were kept on one side of every split, and for which factors not."""
+    groups = {name: codes["s"].get("group", "") for name, codes in factors.items()}
+    used, alone = set(groups.values()) - {""}, [name for name, group in groups.items() if not group]
+    if not used:
+        return ""
+    rest = f" Split by sequence, as their classes are groups: {', '.join(alone)}." if alone else ""
+    return f" Sequences of one '{used.pop()}' are on one side of a split.{rest}"
 
 
 def _probe_row(factor: str, codes: dict[str, Any]) -> list[str]:

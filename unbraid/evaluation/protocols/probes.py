@@ -3,6 +3,11 @@
 The protocol of SPYL's Table 3 and 9 to 11: the codes of the test split, 80 % to train a
 scikit-learn classifier with default settings, 20 % to score it, several random splits.
 s should tell the static factors and not the dynamic ones; d the reverse.
+
+Departure: where the data declare a group (`Split.group`: the pieces of a recording, stations that
+share the weather of a month), the sequences of a group are never on both sides. A factor whose
+classes are groups themselves, so that nothing would be left to learn them from, is split by
+sequence; `ProbeRow.group` says which was done.
 """
 
 from collections.abc import Sequence
@@ -31,6 +36,8 @@ class ProbeRow:
     mean: float
     std: float
     chance: float
+    group: str = ""
+    """Label whose sequences were kept on one side of every split; empty: split by sequence."""
 
     @property
     def wanted(self) -> bool:
@@ -59,13 +66,15 @@ def probe(
         if factor.classes < 2:
             continue
         for code in ("s", "d"):
-            features, labels = _examples(codes, split, factor, code, limit)
+            examples = _examples(codes, split, factor, code, limit)
+            group = split.group if _can_group(examples) else ""
             for kind in classifiers:
-                scores = [_score(kind, features, labels, seed) for seed in range(seeds)]
+                scores = [_score(kind, examples, seed, bool(group)) for seed in range(seeds)]
                 rows.append(
                     ProbeRow(
                         code, factor.name, role, kind,  # type: ignore[arg-type]
-                        float(np.mean(scores)), float(np.std(scores)), chance(labels),
+                        float(np.mean(scores)), float(np.std(scores)), chance(examples.labels),
+                        group,
                     )
                 )  # fmt: skip
     return rows
@@ -88,11 +97,19 @@ def gaps(rows: Sequence[ProbeRow]) -> dict[str, float]:
     }
 
 
-def _examples(
-    codes: Embedding, split: Split, factor: Factor, code: str, limit: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return features and labels: one example per sequence, or per step for such factors."""
+@dataclass(frozen=True, slots=True)
+class _Examples:
+    """What a classifier learns from: a row per sequence, or per step."""
+
+    features: NDArray[Any]
+    labels: NDArray[Any]
+    groups: NDArray[Any]
+
+
+def _examples(codes: Embedding, split: Split, factor: Factor, code: str, limit: int) -> _Examples:
+    """Return one example per sequence, or per step for factors with a label per step."""
     labels = split.label(factor.name)
+    groups = split.label(split.group) if split.group else np.arange(len(split))
     if labels.ndim == 1:
         flat = (codes.d * codes.mask[..., None]).reshape(len(codes.d), -1)
         features = codes.s if code == "s" else flat
@@ -101,13 +118,38 @@ def _examples(
         s = np.repeat(codes.s[:, None], codes.d.shape[1], axis=1)
         features = (s if code == "s" else codes.d)[steps]
         labels = labels[steps]
+        groups = np.repeat(groups[:, None], codes.d.shape[1], axis=1)[steps]
     if len(labels) > limit:
         chosen = np.random.default_rng(0).permutation(len(labels))[:limit]
-        features, labels = features[chosen], labels[chosen]
-    return features, labels
+        features, labels, groups = features[chosen], labels[chosen], groups[chosen]
+    return _Examples(features, labels, groups)
 
 
-def _score(kind: str, features: NDArray[Any], labels: NDArray[Any], seed: int) -> float:
+def _can_group(examples: _Examples) -> bool:
+    """Say whether nine in ten examples are of a class that occurs in two groups or more."""
+    labels, groups = (
+        np.unique(part, return_inverse=True)[1].ravel()
+        for part in (examples.labels, examples.groups)
+    )
+    pairs = np.unique(np.stack([labels, groups]), axis=1)
+    several = np.bincount(pairs[0]) > 1
+    return bool(several[labels].mean() >= 0.9)
+
+
+def _cut(examples: _Examples, seed: int, by_group: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the examples to learn from (80 %) and those to score (20 %), or so many groups."""
+    from sklearn.model_selection import GroupShuffleSplit
+
+    if by_group:
+        splitter = GroupShuffleSplit(n_splits=1, test_size=0.2, random_state=seed)
+        train, test = next(splitter.split(examples.labels, groups=examples.groups))
+        return train, test
+    order = np.random.default_rng(seed).permutation(len(examples.labels))
+    cut = int(0.8 * len(order))
+    return order[:cut], order[cut:]
+
+
+def _score(kind: str, examples: _Examples, seed: int, by_group: bool) -> float:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC
@@ -117,9 +159,8 @@ def _score(kind: str, features: NDArray[Any], labels: NDArray[Any], seed: int) -
         "forest": lambda: RandomForestClassifier(random_state=seed),
         "knn": KNeighborsClassifier,
     }
-    order = np.random.default_rng(seed).permutation(len(labels))
-    cut = int(0.8 * len(order))
-    train, test = order[:cut], order[cut:]
+    features, labels = examples.features, examples.labels
+    train, test = _cut(examples, seed, by_group)
     if len(np.unique(labels[train])) < 2:
         return float(chance(labels))
     model = made[kind]().fit(features[train], labels[train])
