@@ -151,6 +151,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     """Make every measurement; what cannot be made is listed under `skipped` with the reason."""
     steps: dict[str, Callable[[Job], Any]] = {
         "reconstruction_mse": lambda job: reconstruction_mse(job.method, job.test),
+        "relative_error": lambda job: relative_error(job.method, job.test),
         "probes": _probes,
         "speakers": _speakers,
         "tasks": _tasks,
@@ -183,6 +184,29 @@ def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> fl
         error += float(squared[counts].double().sum())
         count += float(counts.sum())
     return error / max(count, 1.0)
+
+
+@torch.inference_mode()
+def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
+    """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing.
+
+    Both are over the counted elements of the same sequences; the mean sequence is the mean of every
+    element at every step over them.
+    """
+    device = next(method.parameters()).device
+    part = split.select(slice(0, limit))
+    total, count = torch.zeros((), device=device), torch.zeros((), device=device)
+    for batch in part.batches(128, device):
+        counts = batch.counts.expand_as(batch.x)
+        total = total + batch.x.where(counts, 0.0).double().sum(0)
+        count = count + counts.sum(0)
+    mean = (total / count.clamp(min=1)).float()
+    error, spread = 0.0, 0.0
+    for batch in part.batches(128, device):
+        guesses = reconstruct(method, batch), mean.expand_as(batch.x)
+        a, b = ((x - batch.x).where(batch.counts, 0.0).double().square().sum() for x in guesses)
+        error, spread = error + float(a), spread + float(b)
+    return error / max(spread, 1e-12)
 
 
 def _probes(job: Job) -> list[Metrics]:

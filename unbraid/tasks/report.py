@@ -133,7 +133,14 @@ def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
         ("preset", plan.preset),
         ("training", _training(metrics)),
         ("error", f"mean squared reconstruction error {metrics['reconstruction_mse']:.5f} (test)"),
+        *_relative(metrics),
     ]
+
+
+def _relative(metrics: Metrics) -> list[tuple[str, str]]:
+    if "relative_error" not in metrics:  # measured before it was
+        return []
+    return [("relative error", f"{100 * metrics['relative_error']:.1f} % of that of the mean")]
 
 
 def _training(metrics: Metrics) -> str:

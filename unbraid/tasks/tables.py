@@ -30,7 +30,7 @@ def all_tables(metrics: Metrics) -> list[Table]:
     if "judge" in metrics:
         made += [_judge_table(metrics["judge"]), *_published_table(metrics["judge"])]
     if "speakers" in metrics:
-        made.append(_speaker_table(metrics["speakers"]))
+        made.append(_speaker_table(metrics["speakers"], metrics.get("relative_error")))
     if "tasks" in metrics:
         made.append(_task_table(metrics["tasks"]))
     note = f"Measured on {metrics['diagnosis']['sequences']} test sequences, without labels."
@@ -128,10 +128,15 @@ def _published_table(judged: Metrics) -> list[Table]:
     return [Table("Beside the published numbers", ("metric", "ours", "paper", "best"), rows, note)]
 
 
-def _speaker_table(found: Metrics) -> Table:
+def _speaker_table(found: Metrics, error: float | None) -> Table:
     row = [f"{100 * found[name]:.2f} %" for name in ("static_eer", "dynamic_eer", "gap")]
-    note = f"{found['vectors']} utterances, {found['pairs']} pairs, cosine of mean codes."
-    return Table("Speaker verification", ("EER of s", "EER of d", "gap"), [row], note)
+    row.append("-" if error is None else f"{100 * error:.1f} %")
+    note = (
+        f"{found['vectors']} utterances, {found['pairs']} pairs, cosine of mean codes. A d that "
+        "tells nothing has an EER of 50 %, too: the reconstruction error shows whether it does."
+    )
+    columns = ("EER of s", "EER of d", "gap", "error (share of variance)")
+    return Table("Speaker verification", columns, [row], note)
 
 
 def _task_table(rows: Sequence[Metrics]) -> Table:
