@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
@@ -186,7 +188,7 @@ def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> fl
     return error / max(count, 1.0)
 
 
-@torch.inference_mode()
+@inference
 def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
     """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing.
 

@@ -4,7 +4,7 @@ import json
 import shlex
 from typing import Any
 
-from unbraid.settings import as_table, flat, parse_sets
+from unbraid.settings import flat, parse_sets
 from unbraid.training.fit import Run, run_folder
 from unbraid.training.plan import MEMORY, Plan, preset_plan
 
@@ -20,7 +20,7 @@ def fit_command(run: Run) -> str:
     base, preset = _base(plan)
     words = ["unbraid", "fit", plan.data, "--method", plan.method, "--preset", preset]
     words += ["--seed", str(plan.seed)]
-    before, now = _leaves(base), _leaves(plan)
+    before, now = dict(flat(base.tables())), dict(flat(plan.tables()))
     for name in [*now, *(name for name in before if name not in now)]:
         value = now.get(name, "none")  # a setting that is None has no leaf
         if value == before.get(name, "none"):
@@ -42,15 +42,6 @@ def _base(plan: Plan) -> tuple[Plan, str]:
         except (ValueError, KeyError):  # a file that is gone, a preset that was renamed
             continue
     return plan, plan.preset
-
-
-def _leaves(plan: Plan) -> dict[str, Any]:
-    sections = {
-        "data": plan.data_options,
-        "method": as_table(plan.method_config),
-        "training": as_table(plan.training),
-    }
-    return dict(flat(sections))
 
 
 def _text(value: Any) -> str:

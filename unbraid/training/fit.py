@@ -18,8 +18,9 @@ from unbraid.files import write_text
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.precision import native_bf16
-from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows, timer
+from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
+from unbraid.training.folder import CHECKPOINT, check_change, check_weights, write_resumed
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule, seed_draws
@@ -29,8 +30,6 @@ from unbraid.training.progress import Display
 from unbraid.training.splits import check_splits, split_facts, write_splits
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import make_trainer, quiet, stop_on_signal
-
-CHECKPOINT = Path("checkpoints") / "last.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +162,19 @@ def resume(  # noqa: PLR0913
     """
     run = open_run(path)
     plan = read_plan(run.path / "config.toml", settings).on(device)
-    checkpoint = run.path / CHECKPOINT
-    step = read_checkpoint(checkpoint)["global_step"]
+    check_change(run.path, run.plan, plan)
+    state = read_checkpoint(run.path / CHECKPOINT)
     if must_launch(devices):
         task = partial(
             resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
     session = _Session(plan, corpus or open_corpus(plan), run, console, device, more=callbacks)
+    check_weights(run.path, state, session.module.method, [run.plan, plan])
     _tell_emulated(plan, device, console)
     if session.first:
-        for name in ("log.csv", "validation.csv"):
-            cut_rows(run.path / name, step)
-        write_text(run.path / "config.toml", plan.as_toml())
-    session.go(checkpoint)
+        write_resumed(run.path, plan, state["global_step"])
+    session.go(run.path / CHECKPOINT)
     return run
 
 

@@ -57,11 +57,16 @@ class Plan:
                 "data": self.data, "reader": self.reader, "method": self.method,
                 "preset": self.preset, "seed": self.seed, "unbraid": unbraid.__version__,
             },
+        }  # fmt: skip
+        return tomli_w.dumps(table | self.tables())
+
+    def tables(self) -> dict[str, Table]:
+        """Return the settings as plain nested values, a table per section."""
+        return {
             "data": self.data_options,
             "method": as_table(self.method_config),
             "training": as_table(self.training),
-        }  # fmt: skip
-        return tomli_w.dumps(table)
+        }
 
 
 def make_plan(

@@ -1,0 +1,84 @@
+"""What is refused changes nothing; what was cut short can be started again."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unbraid.training.callbacks import read_rows
+from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
+from unbraid.training.plan import Plan, make_plan
+
+TINY: dict[str, Any] = {"static_dim": 4, "dynamic_dim": 3, "net": {"hidden": 6}}
+TRAINING: dict[str, Any] = {"batch_size": 6, "steps": 3, "log_every": 1}
+
+
+def write_data(path: Path, seed: int = 0) -> str:
+    x = np.random.default_rng(seed).normal(size=(30, 4, 5)).astype(np.float32)
+    np.savez(path, x=x)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("trained")
+    return run_plan(plan_of(write_data(folder / "d.npz")), folder / "run")
+
+
+@pytest.fixture
+def run(trained: Run, tmp_path: Path) -> Run:
+    """A finished run of three steps beside its data, of which a test may do what it likes."""
+    shutil.copy(trained.path.parent / "d.npz", tmp_path / "d.npz")
+    shutil.copytree(trained.path, tmp_path / "run")
+    config = tmp_path / "run" / "config.toml"
+    config.write_text(config.read_text().replace(str(trained.path.parent), str(tmp_path)))
+    return Run(tmp_path / "run")
+
+
+def plan_of(data: str, **training: Any) -> Plan:
+    settings = {"method": TINY, "training": TRAINING | training, "data": {"kind": "audio"}}
+    return make_plan(data, "dsvae", preset="none", settings=settings)
+
+
+def contents(run: Run) -> dict[str, bytes]:
+    files = (path for path in run.path.rglob("*") if path.is_file() and path.name[0] != ".")
+    return {str(path.relative_to(run.path)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": {"static_dim": 9}}, r"method\.static_dim.*cannot change.*start a new run"),
+        ({"method": {"net": {"hidden": 7}}}, r"method\.net\.hidden.*cannot change"),
+        ({"training": {"optimizer": "muon"}}, r"training\.optimizer.*cannot change"),
+        ({"data": {"split": {"seed": 5}}}, r"data\.split\.seed.*cannot change"),
+        ({"training": {"steps": -1}}, "steps must not be negative"),
+    ],
+)
+def test_a_refused_resume_changes_nothing(run: Run, settings: dict[str, Any], message: str):
+    before = contents(run)
+    with pytest.raises(ValueError, match=message):
+        resume(run.path, settings=settings)
+    assert contents(run) == before
+    assert resume(run.path, settings={"training": {"steps": 5}}).about["training"]["steps"] == 5
+
+
+def test_what_does_not_shape_the_network_can_change(run: Run):
+    more = {"method": {"w_kl_dynamic": 0.5}, "training": {"steps": 5, "lr": 1e-4}}
+    resume(run.path, settings=more)
+    assert run.plan.method_config.w_kl_dynamic == 0.5
+    assert run.plan.training.lr == 1e-4
+    assert len(read_rows(run.path / "log.csv")) == 5
+
+
+def test_a_checkpoint_of_another_network_is_named_and_nothing_is_written(run: Run, tmp_path: Path):
+    wide = {"method": TINY | {"static_dim": 9}, "training": TRAINING, "data": {"kind": "audio"}}
+    plan = make_plan(str(tmp_path / "d.npz"), "dsvae", preset="none", settings=wide)
+    other = run_plan(plan, tmp_path / "other")
+    shutil.copy(other.path / CHECKPOINT, run.path / CHECKPOINT)
+    before = contents(run)
+    with pytest.raises(ValueError, match=r"last\.safetensors does not belong to .*config\.toml"):
+        resume(run.path, settings={"training": {"steps": 5}})
+    assert contents(run) == before
