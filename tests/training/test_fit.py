@@ -375,12 +375,6 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path):
         resume(tmp_path)
 
 
-def test_a_run_without_a_checkpoint_cannot_go_on(data: str, tmp_path: Path):
-    (tmp_path / "config.toml").write_text(tiny_plan(data).as_toml())
-    with pytest.raises(ValueError, match="The run was stopped before its first"):
-        resume(tmp_path)
-
-
 def test_a_damaged_checkpoint_is_named(data: str, tmp_path: Path):
     run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
     path = run.path / CHECKPOINT

@@ -82,3 +82,27 @@ def test_a_checkpoint_of_another_network_is_named_and_nothing_is_written(run: Ru
     with pytest.raises(ValueError, match=r"last\.safetensors does not belong to .*config\.toml"):
         resume(run.path, settings={"training": {"steps": 5}})
     assert contents(run) == before
+
+
+@pytest.mark.parametrize("how", ["resume", "fit"])
+def test_a_run_killed_before_its_first_checkpoint_can_be_started_again(run: Run, how: str):
+    whole = contents(run)
+    shutil.rmtree(run.path / "checkpoints")
+    for name in ("model.json", "model.safetensors", "splits.csv"):
+        (run.path / name).unlink()
+    if how == "resume":
+        resume(run.path)
+    else:
+        run_plan(run.plan, run.path)
+    assert contents(run)["model.safetensors"] == whole["model.safetensors"]
+    assert [row["step"] for row in read_rows(run.path / "log.csv")] == ["1", "2", "3"]
+
+
+def test_a_model_without_its_checkpoint_is_not_trained_over(run: Run):
+    shutil.rmtree(run.path / "checkpoints")
+    before = contents(run)
+    with pytest.raises(ValueError, match="holds a run already"):
+        run_plan(run.plan, run.path)
+    with pytest.raises(ValueError, match="there is no checkpoint"):
+        resume(run.path)
+    assert contents(run) == before

@@ -22,7 +22,8 @@ from unbraid.tasks import judging
 from unbraid.tasks.reproduce_plan import RAW, Comparison, Row, Variant, budget
 from unbraid.tasks.reproduce_scores import Sheet
 from unbraid.training.checkpoint import read_checkpoint
-from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
+from unbraid.training.fit import Run, resume, run_plan
+from unbraid.training.folder import CHECKPOINT
 from unbraid.training.plan import Plan, read_plan
 
 FORMAT = "unbraid-scores-1"

@@ -3,15 +3,40 @@
 from pathlib import Path
 from typing import Any
 
+from unbraid.data.corpus import Corpus
 from unbraid.files import write_text
 from unbraid.methods import Method
 from unbraid.settings import flat
 from unbraid.training.callbacks import cut_rows
 from unbraid.training.checkpoint import method_weights
 from unbraid.training.plan import Plan
+from unbraid.training.splits import write_splits
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 FIXED = ("training.optimizer",)  # besides the data and what shapes the network
+
+
+def is_begun(path: Path) -> bool:
+    """Say whether a folder holds a run that would be lost: a checkpoint, or a model."""
+    config = (path / "config.toml").is_file()
+    return config and any((path / name).is_file() for name in (CHECKPOINT, "model.json"))
+
+
+def check_free(path: Path) -> None:
+    """Raise `ValueError` if a folder holds a run; one cut off before its first state does not."""
+    if is_begun(path):
+        raise ValueError(
+            f"{path} holds a run already. Go on with it (--resume {path}), choose another "
+            "--seed or --out, or delete the folder."
+        )
+
+
+def write_begun(path: Path, plan: Plan, corpus: Corpus) -> None:
+    """Write what a run begins with, and drop what was logged by one that was cut off."""
+    for name in ("log.csv", "validation.csv"):
+        (path / name).unlink(missing_ok=True)
+    write_splits(corpus, path / "splits.csv")
+    write_text(path / "config.toml", plan.as_toml())
 
 
 def changed_settings(old: Plan, new: Plan) -> list[str]:
