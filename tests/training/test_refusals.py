@@ -1,5 +1,6 @@
 """What is refused changes nothing; what was cut short can be started again."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,33 @@ def test_a_model_without_its_checkpoint_is_not_trained_over(run: Run):
     with pytest.raises(ValueError, match="there is no checkpoint"):
         resume(run.path)
     assert contents(run) == before
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_does_not_go_on_with_other_data(run: Run, tmp_path: Path, killed: bool):
+    """As many sequences of the same shape, under the same name; a killed run has no model.json."""
+    if killed:
+        (run.path / "model.json").unlink()
+    write_data(tmp_path / "d.npz", seed=1)
+    before = contents(run)
+    with pytest.raises(ValueError, match=r"data have changed .*Restore them, or start a new run"):
+        resume(run.path, settings={"training": {"steps": 5}})
+    assert contents(run) == before
+    write_data(tmp_path / "d.npz", seed=0)
+    assert resume(run.path, settings={"training": {"steps": 5}}).about["training"]["steps"] == 5
+
+
+def test_a_run_of_older_versions_without_facts_about_values_still_goes_on(run: Run):
+    about = json.loads((run.path / "model.json").read_text())
+    for facts in about["training"]["splits"].values():
+        del facts["means"], facts["std"]
+    (run.path / "model.json").write_text(json.dumps(about))
+    (run.path / "splits.json").unlink()
+    assert run.corpus()
+    assert resume(run.path, settings={"training": {"steps": 4}}).about["training"]["steps"] == 4
+
+
+def test_other_values_are_not_measured_either(run: Run, tmp_path: Path):
+    write_data(tmp_path / "d.npz", seed=1)
+    with pytest.raises(ValueError, match="the data have changed since"):
+        run.corpus()

@@ -21,6 +21,7 @@ from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.folder import (
     CHECKPOINT,
     check_change,
+    check_data,
     check_free,
     check_weights,
     is_begun,
@@ -166,7 +167,9 @@ def resume(  # noqa: PLR0913
             resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
-    session = _Session(plan, corpus or open_corpus(plan), run, console, device, more=callbacks)
+    corpus = corpus or open_corpus(plan)
+    check_data(run.path, corpus)
+    session = _Session(plan, corpus, run, console, device, more=callbacks)
     check_weights(run.path, state, session.module.method, [run.plan, plan])
     tell_emulated(plan, device, console)
     if session.first:

@@ -1,16 +1,18 @@
 """What may go on in a run folder: everything is checked first, and written last."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from unbraid.data.corpus import Corpus
 from unbraid.files import write_text
 from unbraid.methods import Method
+from unbraid.methods.store import read_about
 from unbraid.settings import flat
 from unbraid.training.callbacks import cut_rows
 from unbraid.training.checkpoint import method_weights
 from unbraid.training.plan import Plan
-from unbraid.training.splits import write_splits
+from unbraid.training.splits import TRAINING, check_splits, split_facts, write_splits
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 FIXED = ("training.optimizer",)  # besides the data and what shapes the network
@@ -36,7 +38,18 @@ def write_begun(path: Path, plan: Plan, corpus: Corpus) -> None:
     for name in ("log.csv", "validation.csv"):
         (path / name).unlink(missing_ok=True)
     write_splits(corpus, path / "splits.csv")
+    write_text(path / "splits.json", json.dumps(split_facts(corpus), indent=1))
     write_text(path / "config.toml", plan.as_toml())
+
+
+def check_data(path: Path, corpus: Corpus) -> None:
+    """Raise `ValueError` unless the data are those a run began with."""
+    facts = {}
+    if (path / "splits.json").is_file():
+        facts = json.loads((path / "splits.json").read_text(encoding="utf-8"))
+    elif (path / "model.json").is_file():  # runs of older versions
+        facts = read_about(path)["training"].get("splits", {})
+    check_splits(corpus, facts, path, advice=TRAINING)
 
 
 def changed_settings(old: Plan, new: Plan) -> list[str]:
