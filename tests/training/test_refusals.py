@@ -1,13 +1,18 @@
 """What is refused changes nothing; what was cut short can be started again."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from unbraid.files import hold
 from unbraid.training.callbacks import read_rows
 from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
 from unbraid.training.plan import Plan, make_plan
@@ -137,3 +142,50 @@ def test_other_values_are_not_measured_either(run: Run, tmp_path: Path):
     write_data(tmp_path / "d.npz", seed=1)
     with pytest.raises(ValueError, match="the data have changed since"):
         run.corpus()
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from unbraid.files import hold
+with hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def other(run: Run) -> Iterator[subprocess.Popen[str]]:
+    """Another process at work on the run."""
+    words = [sys.executable, "-c", HOLDER, str(run.path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_run_folder_has_one_process_at_work(run: Run, other: subprocess.Popen[str]):
+    before = contents(run)
+    message = rf"is in use by process {other.pid} on .*Wait until it ends, or choose another"
+    with pytest.raises(ValueError, match=message):
+        resume(run.path, settings={"training": {"steps": 5}})
+    (run.path / "model.json").unlink()
+    shutil.rmtree(run.path / "checkpoints")
+    with pytest.raises(ValueError, match=message):
+        run_plan(run.plan, run.path)
+    after = contents(run)
+    assert all(after[name] == before[name] for name in after)
+
+
+def test_a_killed_process_leaves_the_run_free(run: Run, other: subprocess.Popen[str]):
+    other.kill()
+    other.wait()
+    assert resume(run.path, settings={"training": {"steps": 4}}).about["training"]["steps"] == 4
+
+
+def test_a_finished_training_leaves_the_run_free_and_says_nobody(run: Run):
+    resume(run.path, settings={"training": {"steps": 4}})
+    assert not (run.path / ".holder.json").exists()
+    with hold(run.path), hold(run.path):  # one process may hold it twice
+        assert json.loads((run.path / ".holder.json").read_text())["pid"] == os.getpid()

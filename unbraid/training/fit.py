@@ -1,6 +1,7 @@
 """Train a method on a data set into a run folder, or go on with one."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.console import Console
 from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
 from unbraid.data.own import load_own
+from unbraid.files import hold
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
@@ -129,11 +131,13 @@ def run_plan(  # noqa: PLR0913
         task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
         return launch(devices, partial(with_console, task, shown=console is not None))
     corpus = corpus or open_corpus(plan)
-    trainer = _Session(plan, corpus, run, console, device, more=callbacks)
-    if first:
-        write_begun(run.path, plan, corpus)
-        tell_skipped(corpus, console)
-    trainer.go(None)
+    session = _Session(plan, corpus, run, console, device, more=callbacks)
+    with hold(run.path) if first else nullcontext():
+        if first:
+            check_free(run.path)  # another process may have been faster
+            write_begun(run.path, plan, corpus)
+            tell_skipped(corpus, console)
+        session.go(None)
     return run
 
 
@@ -161,20 +165,21 @@ def resume(  # noqa: PLR0913
             callbacks=callbacks,
         )  # fmt: skip
     check_change(run.path, run.plan, plan)
-    state = read_checkpoint(run.path / CHECKPOINT)
     if must_launch(devices):
         task = partial(
             resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
-    corpus = corpus or open_corpus(plan)
-    check_data(run.path, corpus)
-    session = _Session(plan, corpus, run, console, device, more=callbacks)
-    check_weights(run.path, state, session.module.method, [run.plan, plan])
-    tell_emulated(plan, device, console)
-    if session.first:
-        write_resumed(run.path, plan, state["global_step"])
-    session.go(run.path / CHECKPOINT)
+    with hold(run.path) if place().rank == 0 else nullcontext():
+        state = read_checkpoint(run.path / CHECKPOINT)
+        corpus = corpus or open_corpus(plan)
+        check_data(run.path, corpus)
+        session = _Session(plan, corpus, run, console, device, more=callbacks)
+        check_weights(run.path, state, session.module.method, [run.plan, plan])
+        tell_emulated(plan, device, console)
+        if session.first:
+            write_resumed(run.path, plan, state["global_step"])
+        session.go(run.path / CHECKPOINT)
     return run
 
 
