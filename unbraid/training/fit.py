@@ -15,6 +15,7 @@ from rich.console import Console
 from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
 from unbraid.data.own import load_own
+from unbraid.data.problems import check_trainable
 from unbraid.files import hold
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
@@ -130,7 +131,7 @@ def run_plan(  # noqa: PLR0913
         _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
         task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
         return launch(devices, partial(with_console, task, shown=console is not None))
-    corpus = corpus or open_corpus(plan)
+    check_trainable(corpus := corpus or open_corpus(plan))
     session = _Session(plan, corpus, run, console, device, more=callbacks)
     with hold(run.path) if first else nullcontext():
         if first:
