@@ -118,3 +118,38 @@ def test_a_factor_whose_classes_are_groups_is_split_by_sequence_and_says_so():
     rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=2)}
     assert rows["s", "month"].group == ""
     assert rows["s", "month"].mean > 0.9
+
+
+def _labelled(labels: np.ndarray, classes: int) -> tuple[Split, Embedding]:
+    spec = Spec(
+        name="made", kind="audio", frame=(3,), length=T,
+        static=(Factor(name="who", classes=classes),),
+    )  # fmt: skip
+    n = len(labels)
+    x = np.zeros((n, T, 3), np.float32)
+    split = Split(spec=spec, x=x, rows=np.arange(n), labels={"who": labels})
+    s = np.eye(8, dtype=np.float32)[labels % 8] + labels[:, None].astype(np.float32)
+    return split, Embedding(s, np.zeros((n, T, 2), np.float32), np.ones((n, T), bool))
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_a_few_sequences_are_enough_for_every_classifier(count: int):
+    split, codes = _labelled(np.arange(count) % 2, 2)
+    rows = probe(codes, split, classifiers=("svc", "knn", "forest"), seeds=2)
+    assert len(rows) == 6
+    assert all(0 <= row.mean <= 1 for row in rows)
+
+
+def test_of_very_many_classes_the_most_frequent_are_probed_and_it_says_so():
+    labels = np.concatenate([np.repeat(np.arange(100), 3), np.arange(100, 900)])
+    split, codes = _labelled(labels, 900)
+    row = probe(codes, split, classifiers=("knn",), seeds=1)[0]
+    assert row.left_out == 800
+    assert row.chance == pytest.approx(0.01)
+
+
+def test_sequences_whose_label_is_unknown_are_no_examples():
+    labels = np.array([0, 1] * 30 + [-1] * 60)
+    split, codes = _labelled(labels, 2)
+    row = probe(codes, split, classifiers=("knn",), seeds=1)[0]
+    assert row.chance == 0.5

@@ -146,3 +146,42 @@ def test_a_report_of_series_draws_the_reconstruction_in_the_units_of_the_data(se
         known = split.observed[split.rows[0], :length]
         raw = split.x[split.rows[0], :length]
         np.testing.assert_allclose(file["x"][known], raw[known], rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory) -> Path:
+    """Sixty labelled sequences, six of them for the test; one label has a class for each."""
+    x = np.random.default_rng(0).normal(size=(60, 8, 3)).astype(np.float32)
+    folder = tmp_path_factory.mktemp("few")
+    np.savez(folder / "few.npz", x=x, who=np.arange(60) % 2, number=np.arange(60))
+    sets = parse_sets([*NET, "data.window=2"])
+    return fit(str(folder / "few.npz"), "dsvae", settings=sets, out=folder / "runs").path
+
+
+def test_a_small_test_split_is_measured_and_reported(few: Path):
+    page = report(few).read_text()
+    metrics = json.loads((few / "metrics.json").read_text())
+    assert {row["factor"] for row in metrics["probes"]} == {"who", "number"}
+    assert "nearest-neighbour" in page
+
+
+def test_a_measurement_that_fails_does_not_stop_the_others(
+    few: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("it is broken")
+
+    monkeypatch.setattr("unbraid.tasks.evaluate.probe", failing)
+    metrics = evaluate(few)
+    assert metrics["skipped"]["probes"] == "it failed: it is broken"
+    assert metrics["relative_error"] > 0
+    assert metrics["diagnosis"]["sequences"] == 6
+
+
+def test_a_target_of_very_many_classes_is_left_out_by_name(
+    few: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("unbraid.tasks.evaluate.MOST_CLASSES", 10)
+    metrics = evaluate(few)
+    assert {row["factor"] for row in metrics["tasks"]} == {"who"}
+    assert metrics["skipped"]["task number"] == "60 classes are too many for a task, at most 10"

@@ -12,7 +12,7 @@ import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
 from unbraid.evaluation.protocols.diagnosis import diagnose
-from unbraid.evaluation.protocols.probes import Classifier, ProbeRow, gaps, probe
+from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
 from unbraid.evaluation.protocols.series_tasks import (
     Predictor,
     code_examples,
@@ -30,6 +30,7 @@ from unbraid.tasks.diagnose import sentences
 from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
+NEEDED = ("reconstruction_mse", "relative_error")  # without which there is no page
 PREDICTORS: tuple[Predictor, ...] = ("net", "linear", "boosted")
 
 
@@ -166,6 +167,11 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
             found[name] = step(job)
         except SkippedError as reason:
             found["skipped"][name] = str(reason)
+        except Exception as error:  # one that cannot be made never stops the others
+            if name in NEEDED or (name == "judge" and job.judge):
+                raise
+            found["skipped"][name] = f"it failed: {error}"
+    found["skipped"] |= _too_many(job) if "tasks" in found else {}
     rows = [ProbeRow(**row) for row in found.get("probes", [])]
     found["gaps"] = gaps(rows) if rows else {}
     say("measuring: leakage without labels")
@@ -236,6 +242,8 @@ def _tasks(job: Job) -> list[Metrics]:
     codes = [*(embed(job.method, split) for split in splits[:2]), job.codes]
     rows = []
     for factor in (*spec.static, *spec.dynamic):
+        if factor.classes > MOST_CLASSES:
+            continue
         coded = [code_examples(z, s, factor) for z, s in zip(codes, splits, strict=True)]
         raw = [raw_examples(split, factor) for split in splits]
         for train, validation, test in (coded, raw):
@@ -246,6 +254,17 @@ def _tasks(job: Job) -> list[Metrics]:
                 )  # fmt: skip
                 rows.append(asdict(row))
     return rows
+
+
+def _too_many(job: Job) -> dict[str, str]:
+    """Return the targets no task was made of: boosted trees grow one tree a class, many times."""
+    spec = job.method.spec
+    return {
+        f"task {factor.name}": f"{factor.classes} classes are too many for a task, at most "
+        f"{MOST_CLASSES}"
+        for factor in (*spec.static, *spec.dynamic)
+        if factor.classes > MOST_CLASSES
+    }
 
 
 def _judge(job: Job) -> Metrics:

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
 from unbraid.tasks import use
-from unbraid.tasks.analyses import draw_analyses, drawn
+from unbraid.tasks.analyses import attempt, draw_analyses, drawn
 from unbraid.tasks.evaluate import add_judge, evaluate, open_job
 from unbraid.tasks.tables import all_tables
 from unbraid.training.command import fit_command
@@ -39,7 +40,8 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     run = open_run(path)
     metrics = measured(run, device, judge)
     plan = run.plan
-    skipped = [[name, reason] for name, reason in metrics["skipped"].items()]
+    shown, failed = pictures(run, metrics, judge, device)
+    skipped = [[name, reason] for name, reason in (metrics["skipped"] | failed).items()]
     tables = all_tables(metrics)
     again = shlex.join(["unbraid", "report", str(run.path)])
     if skipped:
@@ -49,7 +51,7 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
         verdict="\n\n".join(metrics["verdict"]),
         facts=facts(run, metrics),
         tables=tables,
-        pictures=pictures(run, metrics, judge, device),
+        pictures=shown,
         config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
         provenance=provenance(run.path),
         command=" && ".join(filter(None, (fit_command(run), again))),
@@ -148,27 +150,31 @@ def _training(metrics: Metrics) -> str:
     return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']:.2f} min, ended: {t['reason']}"
 
 
-def pictures(run: Run, metrics: Metrics, judge: str, device: str) -> list[Picture]:
-    """Make the pictures of a run in `figures/` and return them."""
+def pictures(
+    run: Run, metrics: Metrics, judge: str, device: str
+) -> tuple[list[Picture], dict[str, str]]:
+    """Make the pictures of a run in `figures/`; return them, and why others could not be made."""
     folder = run.path / "figures"
     few = use.Source(count=3, device=device)
-    use.swap(run.path, few, folder)
-    use.reconstruct(run.path, few, folder)
-    use.sample(run.path, few, folder, factor="dynamic")
-    use.sample(run.path, few, folder, factor="static")
-    use.interpolate(run.path, few, folder)
+    failed = attempt({
+        "swap": partial(use.swap, run.path, few, folder),
+        "reconstruct": partial(use.reconstruct, run.path, few, folder),
+        "sample-dynamic": partial(use.sample, run.path, few, folder, factor="dynamic"),
+        "sample-static": partial(use.sample, run.path, few, folder, factor="static"),
+        "interpolate": partial(use.interpolate, run.path, few, folder),
+    })  # fmt: skip
     rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
     if rows:  # a run of a few steps has none yet
         save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
     if metrics.get("probes"):
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
-    draw_analyses(open_job(run, judge=judge, device=device), folder)
+    failed |= draw_analyses(open_job(run, judge=judge, device=device), folder)
     analyses = [
         Picture(title, caption, MIMES[path.suffix], path.read_bytes(), caption)
         for title, caption, path in drawn(folder)
     ]
-    return [*_saved(run, tuple(CAPTIONS)), *analyses]
+    return [*_saved(run, tuple(CAPTIONS)), *analyses], failed
 
 
 def _saved(run: Run, names: Sequence[str]) -> list[Picture]:

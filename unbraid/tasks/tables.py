@@ -60,7 +60,7 @@ def _probe_tables(metrics: Metrics) -> list[Table]:
             ("factor", "from s", "from d", "chance", "wanted"),
             [_probe_row(factor, codes) for factor, codes in factors.items()],
             f"Accuracy on frozen codes of {metrics['sequences']} test sequences, random 80/20 "
-            f"splits, mean ± std.{_grouped(factors)}",
+            f"splits, mean ± std.{_grouped(factors)}{_capped(factors)}",
         )
         for name, factors in by.items()
     ]
@@ -74,6 +74,13 @@ def _grouped(factors: dict[str, dict[str, Any]]) -> str:
         return ""
     rest = f" Split by sequence, as their classes are groups: {', '.join(alone)}." if alone else ""
     return f" Sequences of one '{used.pop()}' are on one side of a split.{rest}"
+
+
+def _capped(factors: dict[str, dict[str, Any]]) -> str:
+    """Say of which factors only the most frequent classes were probed."""
+    some = {name: codes["s"].get("left_out", 0) for name, codes in factors.items()}
+    said = [f"{name} ({count} classes left out)" for name, count in some.items() if count]
+    return f" The most frequent classes only: {', '.join(said)}." if said else ""
 
 
 def _probe_row(factor: str, codes: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from unbraid.evaluation.metrics.classification import accuracy, chance
 from unbraid.records import Factor
 
 Classifier = Literal["svc", "forest", "knn"]
+MOST_CLASSES = 100  # of a factor that are probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class ProbeRow:
     chance: float
     group: str = ""
     """Label whose sequences were kept on one side of every split; empty: split by sequence."""
+    left_out: int = 0
+    """Classes that were not probed because there are very many: the most frequent ones were."""
 
     @property
     def wanted(self) -> bool:
@@ -67,6 +70,8 @@ def probe(
             continue
         for code in ("s", "d"):
             examples = _examples(codes, split, factor, code, limit)
+            if not len(examples.labels):
+                continue
             group = split.group if _can_group(examples) else ""
             for kind in classifiers:
                 scores = [_score(kind, examples, seed, bool(group)) for seed in range(seeds)]
@@ -74,7 +79,7 @@ def probe(
                     ProbeRow(
                         code, factor.name, role, kind,  # type: ignore[arg-type]
                         float(np.mean(scores)), float(np.std(scores)), chance(examples.labels),
-                        group,
+                        group, examples.left_out,
                     )
                 )  # fmt: skip
     return rows
@@ -104,6 +109,7 @@ class _Examples:
     features: NDArray[Any]
     labels: NDArray[Any]
     groups: NDArray[Any]
+    left_out: int
 
 
 def _examples(codes: Embedding, split: Split, factor: Factor, code: str, limit: int) -> _Examples:
@@ -119,10 +125,23 @@ def _examples(codes: Embedding, split: Split, factor: Factor, code: str, limit: 
         features = (s if code == "s" else codes.d)[steps]
         labels = labels[steps]
         groups = np.repeat(groups[:, None], codes.d.shape[1], axis=1)[steps]
-    if len(labels) > limit:
-        chosen = np.random.default_rng(0).permutation(len(labels))[:limit]
-        features, labels, groups = features[chosen], labels[chosen], groups[chosen]
-    return _Examples(features, labels, groups)
+    chosen, left_out = _frequent(labels)
+    if len(chosen) > limit:
+        chosen = chosen[np.random.default_rng(0).permutation(len(chosen))[:limit]]
+    return _Examples(features[chosen], labels[chosen], groups[chosen], left_out)
+
+
+def _frequent(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+    """Return the examples of the most frequent known classes, and how many classes are others.
+
+    An SVC trains a classifier for every pair of classes: of thousands it would take hours.
+    """
+    known = np.flatnonzero(labels >= 0)
+    classes, counts = np.unique(labels[known], return_counts=True)
+    if len(classes) <= MOST_CLASSES:
+        return known, 0
+    frequent = classes[np.argsort(-counts, kind="stable")[:MOST_CLASSES]]
+    return known[np.isin(labels[known], frequent)], len(classes) - MOST_CLASSES
 
 
 def _can_group(examples: _Examples) -> bool:
@@ -154,13 +173,13 @@ def _score(kind: str, examples: _Examples, seed: int, by_group: bool) -> float:
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC
 
+    features, labels = examples.features, examples.labels
+    train, test = _cut(examples, seed, by_group)
     made = {
         "svc": SVC,
         "forest": lambda: RandomForestClassifier(random_state=seed),
-        "knn": KNeighborsClassifier,
+        "knn": lambda: KNeighborsClassifier(n_neighbors=min(5, len(train))),
     }
-    features, labels = examples.features, examples.labels
-    train, test = _cut(examples, seed, by_group)
     if len(np.unique(labels[train])) < 2:
         return float(chance(labels))
     model = made[kind]().fit(features[train], labels[train])
