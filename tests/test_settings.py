@@ -4,10 +4,13 @@ from typing import Literal
 
 import pytest
 
+from unbraid.data.collection import SplitConfig
 from unbraid.methods import METHODS
 from unbraid.methods.cdsvae import CDSVAEConfig
 from unbraid.nets import NetConfig
 from unbraid.settings import as_table, build, closest, merge, parse_sets, read_toml
+from unbraid.tasks.reproduce import Request
+from unbraid.tasks.tune_search import make_search
 from unbraid.training.config import TrainingConfig
 
 
@@ -159,3 +162,37 @@ def test_training_settings_that_cannot_work_are_refused(settings: dict, sentence
     with pytest.raises(ValueError) as error:
         TrainingConfig(**settings)
     assert said(error) == sentence
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_is_not_finite_is_refused(value: float):
+    with pytest.raises(ValueError, match=r"here: rate must be a finite number, got -?(nan|inf)"):
+        build(Outer, {"rate": value}, where="here")
+    with pytest.raises(ValueError, match="limit must be a finite number"):
+        build(Outer, {"limit": value}, where="here")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["max_minutes", "lr", "clip", "lr_end", "matrix_lr"])
+def test_training_refuses_what_is_not_finite_when_it_is_built_by_hand(name: str, value: float):
+    with pytest.raises(ValueError, match=rf"{name} must be a finite number, got"):
+        TrainingConfig(**{name: value})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_refuse_weights_that_are_not_finite(name: str):
+    with pytest.raises(ValueError, match="w_kl_dynamic must be a finite number, got nan"):
+        METHODS[name].Config(w_kl_dynamic=float("nan"))
+
+
+@pytest.mark.parametrize("word", ["nan", "inf"])
+def test_a_search_and_a_reproduction_refuse_such_a_budget(word: str):
+    with pytest.raises(ValueError, match="max_minutes must be a finite number"):
+        Request(name="speech", max_minutes=float(word))
+    with pytest.raises(ValueError, match="max_minutes must be a finite number"):
+        make_search("toy-series", "dsvae", max_minutes=float(word))
+
+
+def test_a_share_that_is_not_a_number_is_refused():
+    with pytest.raises(ValueError, match="test must lie between 0 and 1"):
+        SplitConfig(test=float("nan"))

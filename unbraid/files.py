@@ -2,7 +2,12 @@
 
 import json
 import os
-from collections.abc import Callable
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,46 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a whole text file."""
     write_whole(path, lambda aside: aside.write_text(text, encoding="utf-8"))
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing into a folder; this one may hold it several times.
+
+    The lock ends with the process, however that ends. Where files cannot be locked at all, other
+    processes are told by a file that is removed at the end.
+
+    Raises:
+        ValueError: another process holds it; the message says which.
+    """
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    lock, holder = FileLock(folder / ".lock", is_singleton=True), folder / ".holder.json"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ValueError(
+            f"{folder} is in use by {_holder(holder)}. Wait until it ends, or choose another "
+            "folder."
+        ) from None
+    try:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        who = {"pid": os.getpid(), "host": platform.node(), "since": now}
+        write_text(holder, json.dumps(who | {"command": shlex.join(sys.argv)}))
+        yield
+    finally:
+        if lock.lock_counter == 1:
+            holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _holder(path: Path) -> str:
+    try:
+        who = json.loads(path.read_text(encoding="utf-8"))
+        return f"process {who['pid']} on {who['host']} since {who['since']} ({who['command']})"
+    except (OSError, ValueError, KeyError, TypeError):  # it has just begun, or just ended
+        return "another process"
 
 
 def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Resolution order, later wins: defaults of the dataclass < preset file < `--set a
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import types
 import typing
@@ -44,6 +45,14 @@ def at_least(settings: Any, limit: int, *names: str) -> None:
         if value < limit:
             wanted = "must not be negative" if limit == 0 else f"must be at least {limit}"
             raise ValueError(f"{name} {wanted}, got {value}.")
+
+
+def all_finite(settings: Any) -> None:
+    """Raise `ValueError` if a number is NaN or infinite; for `__post_init__`."""
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{field.name} must be a finite number, got {value}.")
 
 
 def proper_share(settings: Any, *names: str) -> None:
@@ -101,6 +110,8 @@ def _coerce_plain(value: Any, hint: Any, where: str) -> Any:
     is_right = isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     _want(is_right, where, words[hint], value)
+    if isinstance(value, float) and not math.isfinite(value):  # as a budget NaN would be no limit
+        raise ValueError(f"{where} must be a finite number, got {value}.")
     return value
 
 

@@ -162,6 +162,13 @@ def test_known_training_values_are_standardised_and_others_are_zero(cache):
     assert not batch.x[~batch.observed].any()
 
 
+def test_probes_keep_a_month_of_all_stations_together(tmp_path, tables):
+    corpus = load_data("air-quality", {"root": _folder(tmp_path / "tables", tables)})
+    assert corpus.test.group == "period"
+    period, years = corpus.train.labels["period"], corpus.train.labels["year"]
+    assert len(np.unique(period)) == len(np.unique(years * 12 + corpus.train.labels["month"]))
+
+
 def test_months_become_seasons(tmp_path, tables):
     labels = air_quality.load(Config(root=_folder(tmp_path / "d", tables))).train.labels
     assert set(labels["month"]) == {10, 11, 0}  # November to January

@@ -39,6 +39,14 @@ def test_a_group_that_is_named_goes_before_the_name():
     assert _sizes(rows) == [4, 4, 4]
 
 
+def test_pieces_of_one_recording_are_a_group_for_probes():
+    x = np.zeros((12, 2, 3), np.float32)
+    alone = Collection(name="a", kind="audio", x=x, labels={"name": np.arange(12).astype(str)})
+    pieces = Collection(name="a", kind="audio", x=x, labels={"name": np.repeat(list("abcd"), 3)})
+    assert alone.deal(SplitConfig()).test.group == ""
+    assert pieces.deal(SplitConfig()).test.group == "name"
+
+
 def test_three_groups_are_the_least():
     assert _sizes(deal_rows(3, {}, SplitConfig())) == [1, 1, 1]
     with pytest.raises(ValueError, match=r"need three sequences at least, got 2\..*`piece`"):

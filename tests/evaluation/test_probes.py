@@ -80,3 +80,76 @@ def test_padded_steps_are_no_examples(split: Split):
 def test_every_classifier_reads_a_clear_code(split: Split, classifier):
     rows = probe(_codes(split, leak=False), split, classifiers=(classifier,), seeds=1)
     assert {(r.code, r.factor): r.mean for r in rows}["s", "who"] > 0.95
+
+
+def _weather(leaky: bool) -> tuple[Split, Embedding]:
+    """Ten stations share the weather of each of twenty months; a code tells the month alone.
+
+    The month says nothing of a class drawn for it, so a probe on other months can only guess.
+    """
+    rng = np.random.default_rng(0)
+    month = np.repeat(np.arange(20), 10)
+    labels = {"period": month, "kind": rng.permutation(np.arange(20) % 2)[month], "month": month}
+    spec = Spec(
+        name="air", kind="audio", frame=(3,), length=T,
+        static=(Factor(name="kind", classes=2), Factor(name="month", classes=20)),
+    )  # fmt: skip
+    x = np.zeros((200, T, 3), np.float32)
+    group = "" if leaky else "period"
+    split = Split(spec=spec, x=x, rows=np.arange(200), labels=labels, group=group)
+    s = rng.normal(size=(20, 8))[month] + 0.01 * rng.normal(size=(200, 8))
+    d = np.zeros((200, T, 2), np.float32)
+    return split, Embedding(s.astype(np.float32), d, np.ones((200, T), bool))
+
+
+def test_sequences_of_one_group_are_never_on_both_sides_of_a_probe():
+    split, codes = _weather(leaky=False)
+    rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=5)}
+    assert rows["s", "kind"].mean < 0.8
+    assert rows["s", "kind"].group == "period"
+    split, codes = _weather(leaky=True)
+    rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=5)}
+    assert rows["s", "kind"].mean == 1.0
+    assert rows["s", "kind"].group == ""
+
+
+def test_a_factor_whose_classes_are_groups_is_split_by_sequence_and_says_so():
+    split, codes = _weather(leaky=False)
+    rows = {(r.code, r.factor): r for r in probe(codes, split, classifiers=("knn",), seeds=2)}
+    assert rows["s", "month"].group == ""
+    assert rows["s", "month"].mean > 0.9
+
+
+def _labelled(labels: np.ndarray, classes: int) -> tuple[Split, Embedding]:
+    spec = Spec(
+        name="made", kind="audio", frame=(3,), length=T,
+        static=(Factor(name="who", classes=classes),),
+    )  # fmt: skip
+    n = len(labels)
+    x = np.zeros((n, T, 3), np.float32)
+    split = Split(spec=spec, x=x, rows=np.arange(n), labels={"who": labels})
+    s = np.eye(8, dtype=np.float32)[labels % 8] + labels[:, None].astype(np.float32)
+    return split, Embedding(s, np.zeros((n, T, 2), np.float32), np.ones((n, T), bool))
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_a_few_sequences_are_enough_for_every_classifier(count: int):
+    split, codes = _labelled(np.arange(count) % 2, 2)
+    rows = probe(codes, split, classifiers=("svc", "knn", "forest"), seeds=2)
+    assert len(rows) == 6
+    assert all(0 <= row.mean <= 1 for row in rows)
+
+
+def test_of_very_many_classes_the_most_frequent_are_probed_and_it_says_so():
+    labels = np.concatenate([np.repeat(np.arange(100), 3), np.arange(100, 900)])
+    split, codes = _labelled(labels, 900)
+    row = probe(codes, split, classifiers=("knn",), seeds=1)[0]
+    assert row.left_out == 800
+    assert row.chance == pytest.approx(0.01)
+
+
+def test_sequences_whose_label_is_unknown_are_no_examples():
+    labels = np.array([0, 1] * 30 + [-1] * 60)
+    split, codes = _labelled(labels, 2)
+    row = probe(codes, split, classifiers=("knn",), seeds=1)[0]
+    assert row.chance == 0.5

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from unbraid.data.corpus import Split
+from unbraid.methods.base import Method
+from unbraid.records import Batch, Codes, Spec, Terms
 from unbraid.settings import parse_sets
 from unbraid.tasks import use
-from unbraid.tasks.evaluate import evaluate
+from unbraid.tasks.evaluate import evaluate, relative_error
 from unbraid.tasks.report import compare, report
 from unbraid.tasks.tables import all_tables
 from unbraid.training.fit import fit
@@ -41,6 +45,41 @@ def test_voices_get_probes_speakers_and_a_diagnosis(voices: Path):
     assert "unbraid judge fit toy-voices" in metrics["skipped"]["judge"]
     kept = json.loads((voices / "metrics.json").read_text())
     assert kept == json.loads(json.dumps(metrics))
+
+
+def test_the_error_stands_beside_equal_error_rates_so_that_an_empty_d_is_seen(voices: Path):
+    metrics = evaluate(voices)
+    (table,) = [t for t in all_tables(metrics) if t.title == "Speaker verification"]
+    assert table.columns[-1] == "error (share of variance)"
+    assert table.rows[0][-1] == f"{100 * metrics['relative_error']:.1f} %"
+
+
+def test_decoding_the_mean_has_a_relative_error_of_one_and_the_truth_none():
+    x = np.random.default_rng(0).normal(3.0, 2.0, size=(50, 4, 3)).astype(np.float32)
+    spec = Spec(name="made", kind="audio", frame=(3,), length=4)
+    split = Split(spec=spec, x=x, rows=np.arange(50))
+    assert relative_error(_Guess(x.mean(0)), split) == pytest.approx(1.0)
+    assert relative_error(_Guess(None), split) == 0.0
+
+
+class _Guess(Method):
+    """Decodes one sequence whatever comes, or what was encoded if there is none."""
+
+    def __init__(self, guess: np.ndarray | None) -> None:
+        super().__init__()
+        self.guess, self.weight = guess, torch.nn.Parameter(torch.zeros(1))
+
+    def encode(self, batch: Batch) -> Codes:
+        return Codes(batch.x[:, 0], batch.x)
+
+    def decode(self, codes: Codes) -> torch.Tensor:
+        return codes.d if self.guess is None else torch.tensor(self.guess).expand_as(codes.d)
+
+    def sample(self, n: int, length: int) -> Codes:
+        raise NotImplementedError
+
+    def loss(self, batch: Batch, step: int) -> Terms:
+        raise NotImplementedError
 
 
 def test_series_get_tasks_from_codes_and_from_raw_values(series: Path):
@@ -107,3 +146,42 @@ def test_a_report_of_series_draws_the_reconstruction_in_the_units_of_the_data(se
         known = split.observed[split.rows[0], :length]
         raw = split.x[split.rows[0], :length]
         np.testing.assert_allclose(file["x"][known], raw[known], rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory) -> Path:
+    """Sixty labelled sequences, six of them for the test; one label has a class for each."""
+    x = np.random.default_rng(0).normal(size=(60, 8, 3)).astype(np.float32)
+    folder = tmp_path_factory.mktemp("few")
+    np.savez(folder / "few.npz", x=x, who=np.arange(60) % 2, number=np.arange(60))
+    sets = parse_sets([*NET, "data.window=2"])
+    return fit(str(folder / "few.npz"), "dsvae", settings=sets, out=folder / "runs").path
+
+
+def test_a_small_test_split_is_measured_and_reported(few: Path):
+    page = report(few).read_text()
+    metrics = json.loads((few / "metrics.json").read_text())
+    assert {row["factor"] for row in metrics["probes"]} == {"who", "number"}
+    assert "nearest-neighbour" in page
+
+
+def test_a_measurement_that_fails_does_not_stop_the_others(
+    few: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("it is broken")
+
+    monkeypatch.setattr("unbraid.tasks.evaluate.probe", failing)
+    metrics = evaluate(few)
+    assert metrics["skipped"]["probes"] == "it failed: it is broken"
+    assert metrics["relative_error"] > 0
+    assert metrics["diagnosis"]["sequences"] == 6
+
+
+def test_a_target_of_very_many_classes_is_left_out_by_name(
+    few: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("unbraid.tasks.evaluate.MOST_CLASSES", 10)
+    metrics = evaluate(few)
+    assert {row["factor"] for row in metrics["tasks"]} == {"who"}
+    assert metrics["skipped"]["task number"] == "60 classes are too many for a task, at most 10"

@@ -82,7 +82,6 @@ def test_a_trial_belongs_to_one_process_until_that_process_is_gone(tmp_path: Pat
         claim.done()
 
 
-@pytest.mark.slow
 def test_two_processes_share_a_study(tmp_path: Path):
     study = tune(tiny_search(), tmp_path, trials=4, workers=2)
     assert [trial.number for trial in study.finished] == [0, 1, 2, 3]

@@ -1,5 +1,6 @@
 """Using runs on sound and on series: unequal lengths, missing values, files people can open."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -83,3 +84,19 @@ def test_drawing_one_factor_keeps_the_other(series: Path, tmp_path: Path):
     ):
         assert a["x"].shape == (1, 5, 4, 6)
         assert not np.allclose(a["x"], b["x"])  # another s shows
+
+
+def test_a_run_encodes_new_sounds_when_its_training_folder_is_gone(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("UNBRAID_CACHE", str(tmp_path / "cache"))
+    noise = np.random.default_rng(0)
+    for name in ("a/1.wav", "a/2.wav", "b/3.wav", "b/4.wav", "c/5.wav", "new.flac"):
+        path = tmp_path / "recordings" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, 0.1 * noise.normal(size=16_000), 16_000)
+    new = (tmp_path / "recordings" / "new.flac").rename(tmp_path / "new.flac")
+    sets = parse_sets([*NET, "data.seconds=0.1", "data.bands=12", "data.conversions=0"])
+    run = fit(str(tmp_path / "recordings"), "dsvae", settings=sets, out=tmp_path / "runs")
+    shutil.rmtree(tmp_path / "recordings")
+    use.encode(run.path, use.Source(file=str(new)), tmp_path / "codes.npz")
+    with np.load(tmp_path / "codes.npz") as file:
+        assert file["d"].shape == (10, 10, 4)  # 1 s in segments of ten frames of 10 ms

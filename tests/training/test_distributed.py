@@ -116,6 +116,20 @@ def folder(
     return root
 
 
+@pytest.mark.usefixtures("one_thread")
+def test_two_processes_train_and_encode_as_one_does(data: dict[str, str], tmp_path: Path):
+    """One case in few steps; the slow tests below have all cases."""
+    todo = {"dsvae": plans(data, steps=4)["dsvae"]}
+    train_all(todo, tmp_path / "one")
+    launch(2, partial(train_all, todo, tmp_path / "two"))
+    one, two = (open_run(tmp_path / who / "dsvae") for who in ("one", "two"))
+    np.testing.assert_allclose(curve(two)["loss"], curve(one)["loss"], rtol=1e-4)
+    model, split = one.model(), one.corpus().test
+    alone, shared = (unbraid.embed(model, split, batch_size=2, devices=n) for n in (1, 2))
+    assert np.array_equal(alone.s, shared.s)
+    assert np.array_equal(alone.d, shared.d)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_have_the_loss_curve_of_one(case: str, folder: Path):
@@ -248,7 +262,6 @@ def test_arrays_in_memory_train_by_two_processes_and_go_on_by_two(tmp_path: Path
     np.testing.assert_allclose(curve(run)["loss"], curve(alone)["loss"], rtol=1e-4)
 
 
-@pytest.mark.slow
 def test_what_goes_wrong_in_a_process_is_told_in_its_own_words(
     data: dict[str, str], tmp_path: Path
 ):

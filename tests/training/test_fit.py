@@ -11,13 +11,14 @@ from safetensors.torch import load_file
 
 from tests.stops import interrupt_at
 from unbraid import precision
+from unbraid.data.arrays import from_arrays
 from unbraid.methods.base import Method
 from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
 from unbraid.training import callbacks
 from unbraid.training.callbacks import Clock, read_rows
 from unbraid.training.checkpoint import read_checkpoint
-from unbraid.training.fit import CHECKPOINT, Run, open_run, resume, run_plan
+from unbraid.training.fit import CHECKPOINT, Run, fit, open_run, resume, run_plan
 from unbraid.training.guards import CollapseWatch, NonFiniteLossError
 from unbraid.training.plan import Plan, make_plan
 
@@ -419,12 +420,6 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path):
         resume(tmp_path)
 
 
-def test_a_run_without_a_checkpoint_cannot_go_on(data: str, tmp_path: Path):
-    (tmp_path / "config.toml").write_text(tiny_plan(data).as_toml())
-    with pytest.raises(ValueError, match="The run was stopped before its first"):
-        resume(tmp_path)
-
-
 def test_a_damaged_checkpoint_is_named(data: str, tmp_path: Path):
     run = run_plan(tiny_plan(data, steps=2), tmp_path / "run")
     path = run.path / CHECKPOINT
@@ -446,3 +441,19 @@ def test_checkpoints_that_were_kept_are_the_history_of_a_run(data: str, tmp_path
     short = run_plan(tiny_plan(data, steps=2), tmp_path / "short").model().state_dict()
     for name, value in history[2].state_dict().items():
         assert torch.equal(value, short[name]), name
+
+
+@pytest.mark.parametrize("name", ["data", "toy-series"])
+def test_arrays_are_not_taken_for_a_folder_or_data_set_of_their_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "other.npz", x=np.zeros((9, 4, 2)))
+    x = np.random.default_rng(0).normal(size=(30, 8, 2)).astype(np.float32)
+    corpus = from_arrays(x, name=name, options={"window": 2})
+    settings = {"method": TINY, "training": TRAINING | {"steps": 2}}
+    run = fit(corpus, "dsvae", preset="none", settings=settings, out=tmp_path / "runs")
+    assert resume(run.path, corpus=corpus).about["training"]["steps"] == 2
+    with pytest.raises(ValueError, match="arrays in memory"):
+        run.corpus()

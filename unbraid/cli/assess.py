@@ -38,7 +38,8 @@ def evaluate(
         )
     for table in all_tables(metrics):
         console.print(on_screen(table), "")
-    console.print(f"reconstruction: mean squared error {metrics['reconstruction_mse']:.5f}")
+    share = f"{100 * metrics['relative_error']:.1f} % of that of the data's mean"
+    console.print(f"reconstruction: squared error {metrics['reconstruction_mse']:.5f}, {share}")
     for name, reason in metrics["skipped"].items():
         console.print(f"not measured: {name}: {reason}.", highlight=False, soft_wrap=True)
     for sentence in metrics["verdict"]:
@@ -59,4 +60,4 @@ def report(
     if len(runs) == 1:
         typer.echo(f"wrote {work.report(runs[0], judge=judge, device=where)}")
     else:
-        typer.echo(f"wrote {work.compare(runs, out, device=where)}")
+        typer.echo(f"wrote {work.compare(runs, out, judge=judge, device=where)}")

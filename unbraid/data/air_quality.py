@@ -11,7 +11,8 @@ errors are near 1.8, and on the test days always saying "dry" errs by 1.96 mm of
 `cut` says what validation keeps together. "sequence" is the published way: every month of a
 station by itself. But the stations share the weather, so for nearly every validation sequence
 training holds the same month of a neighbour; "month" keeps a calendar month of all stations on one
-side. Test is a year of its own either way.
+side. Test is a year of its own either way. Probes keep a calendar month of all stations on one
+side, except the probe of the month itself.
 
 Departures: what is missing is unobserved, not 0.
 """
@@ -122,9 +123,10 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         "station": np.asarray(found["station"]),
         "rain": np.add.reduceat(found["rain"], starts, axis=1),
         "year": year,
+        "period": year * 12 + month,
     }
     collection = Collection(
-        name="air-quality", kind="series", x=x, observed=observed, labels=labels,
+        name="air-quality", kind="series", x=x, observed=observed, labels=labels, group="period",
         static=(
             Factor(name="season", classes=len(SEASONS), values=SEASONS),
             Factor(name="month", classes=len(MONTHS), values=MONTHS),
@@ -136,7 +138,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     rest, test = np.flatnonzero(year != TEST_YEAR), np.flatnonzero(year == TEST_YEAR)
     if not len(test):
         raise ValueError(f"the tables have no month of {TEST_YEAR}, which is the test year.")
-    groups = np.arange(len(x)) if config.cut == "sequence" else year * 12 + month
+    groups = np.arange(len(x)) if config.cut == "sequence" else labels["period"]
     train, validation = cut_validation(rest, groups, share=config.validation, seed=config.seed)
     return collection.cut(train=train, validation=validation, test=test)
 

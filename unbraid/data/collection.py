@@ -1,7 +1,7 @@
 """Sequences as they were read, before they are cut into training, validation and test."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class Collection:
         observed: (N, T, *F) True where an element is known; None if all are.
         alternatives: (N, K, T, *F) the same dynamics under other identities, or None.
         labels: factor or group name -> (N,) or (N, T).
+        group: label of sequences that share more than the factors, see `Split`.
         static: factors that stay; each is a label.
         dynamic: factors that move; each is a label.
         white: video: the raw value a model sees as 1.
@@ -62,6 +63,7 @@ class Collection:
     observed: Array | None = None
     alternatives: Array | None = None
     labels: Mapping[str, Array] = field(default_factory=dict)
+    group: str = ""
     static: tuple[Factor, ...] = ()
     dynamic: tuple[Factor, ...] = ()
     white: float = 255.0
@@ -97,12 +99,15 @@ class Collection:
 
     def deal(self, config: SplitConfig) -> Corpus:
         """Cut by seed and group, or as a label named `split` says."""
-        return self.cut(**deal_rows(len(self), self.labels, config))
+        names = self.labels.get("name", np.arange(0))
+        pieces = len(np.unique(names)) < len(names)  # several sequences of one recording
+        grouped = replace(self, group="name") if pieces and not self.group else self
+        return grouped.cut(**deal_rows(len(self), self.labels, config))
 
     def _split(self, spec: Spec, rows: Rows) -> Split:
         return Split(
             spec=spec, x=self.x, rows=rows, lengths=self.lengths, observed=self.observed,
-            alternatives=self.alternatives, labels=self.labels,
+            alternatives=self.alternatives, labels=self.labels, group=self.group,
         )  # fmt: skip
 
 

@@ -43,6 +43,8 @@ class Split:
         alternatives: (N, K, T, *F) the same dynamics under other identities; None if there are
             none.
         labels: factor or group name -> (N,) per sequence or (N, T) per step.
+        group: label whose sequences share more than the factors (a recording, the weather of a
+            month); probes keep them on one side. Empty: every sequence stands alone.
     """
 
     spec: Spec
@@ -52,6 +54,7 @@ class Split:
     observed: Array | None = None
     alternatives: Array | None = None
     labels: Mapping[str, Array] = field(default_factory=dict)
+    group: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -13,7 +13,7 @@ from typing import Any
 
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Corpus
-from unbraid.settings import build
+from unbraid.settings import build, closest
 
 READERS = {  # what a file's name ends with -> the module that reads it
     **dict.fromkeys((".npz", ".npy"), "arrays"),
@@ -48,6 +48,18 @@ def reader_for(path: Path) -> ModuleType:
     return import_module(f"unbraid.data.{name}")
 
 
+def reader_name(word: str) -> str:
+    """Return the name of the reader of a path, e.g. "sounds"; `find_reader` takes it back."""
+    return reader_for(_path(word)).__name__.rpartition(".")[2]
+
+
+def find_reader(name: str) -> ModuleType:
+    """Return a reader by its name: the path it read before may be gone."""
+    if name not in READERS.values():
+        raise ValueError(f"there is no reader '{name}'.{closest(name, set(READERS.values()))}")
+    return import_module(f"unbraid.data.{name}")
+
+
 def _folder_reader(folder: Path) -> str:
     """Return the reader of most files of a folder."""
     counts: Counter[str] = Counter()
@@ -78,15 +90,18 @@ def read_own(word: str, table: Mapping[str, Any] | None = None) -> Collection:
     return reader.read(path, build(reader.Config, table or {}, where=word))
 
 
-def load_own(word: str, table: Mapping[str, Any] | None = None) -> Corpus:
-    """Return the corpus of a file or folder."""
+def load_own(
+    word: str, table: Mapping[str, Any] | None = None, *, name: str | None = None
+) -> Corpus:
+    """Return the corpus of a file or folder, read by the reader of this name if one is given."""
     path = _path(word)
-    reader = reader_for(path)
+    if not path.exists():
+        raise ValueError(f"there is no file or folder {path}.")
+    reader = find_reader(name) if name else reader_for(path)
     config = build(reader.Config, table or {}, where=word)
     return reader.read(path, config).deal(config.split)
 
 
 def kind_of(word: str, table: Mapping[str, Any] | None = None) -> str:
     """Return video, audio or series; a file of arrays has to be opened to tell."""
-    name = reader_for(_path(word)).__name__.rpartition(".")[2]
-    return KINDS.get(name) or read_own(word, table).kind
+    return KINDS.get(reader_name(word)) or read_own(word, table).kind

@@ -35,7 +35,7 @@ from unbraid.methods.store import spec_from_table
 from unbraid.nets import NetConfig, encoder_for
 from unbraid.precision import Precision, autocast, inference, number_format
 from unbraid.records import Batch, Factor, Spec
-from unbraid.settings import as_table, at_least, build
+from unbraid.settings import all_finite, as_table, at_least, build
 from unbraid.training.config import TrainingConfig
 from unbraid.training.module import learning_rate_factor, make_optimizer, seed_draws
 
@@ -64,6 +64,7 @@ class JudgeConfig:
     minutes: float = 10.0  # of training at most; 0 = no limit
 
     def __post_init__(self) -> None:
+        all_finite(self)
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
         at_least(self, 1, "features", "hidden", "max_epochs", "max_steps", "patience")

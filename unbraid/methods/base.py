@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from unbraid.nets import Decoder, Encoder
 from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Features, Posterior, Sequences, Spec, Terms
-from unbraid.settings import at_least
+from unbraid.settings import all_finite, at_least
 
 CHEAP = 0.2  # share of the weight of KL(d) at the start of a warm-up
 Steps = Bool[Tensor, "B T"]
@@ -127,6 +127,7 @@ def some_steps(mask: Steps, few: int) -> Steps:
 
 def check_sizes(config: Any) -> None:
     """Raise `ValueError` for settings no method can work with."""
+    all_finite(config)
     at_least(config, 1, "static_dim", "dynamic_dim")
     at_least(config, 0, "decoded_steps", "kl_warmup_steps")
     at_least(config, 0, *(name for name in config.__dataclass_fields__ if name.startswith("w_")))

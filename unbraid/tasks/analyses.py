@@ -1,9 +1,10 @@
 """The papers' analyses of a run as figures, each with its numbers beside it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from unbraid.evaluation import judge as judges
 from unbraid.evaluation.manipulate import cross, encode, reconstruct, sample
 from unbraid.evaluation.metrics.verification import det_curve
 from unbraid.evaluation.protocols.embedding_map import tsne_points
+from unbraid.evaluation.protocols.probes import MOST_CLASSES
 from unbraid.evaluation.protocols.speakers import pair_scores
 from unbraid.evaluation.protocols.thirds import measure_thirds
 from unbraid.evaluation.protocols.view_quality import view_quality
@@ -48,13 +50,26 @@ Side = Literal["static", "dynamic"]
 DRAWS = 4  # rows below the true sequence where one code is kept
 
 
-def draw_analyses(job: Job, folder: Path) -> None:
-    """Draw every analysis this run allows into `folder`."""
+def draw_analyses(job: Job, folder: Path) -> dict[str, str]:
+    """Draw every analysis this run allows into `folder`; return those that failed, and why."""
     draw: list[Callable[[Job, Path], None]] = [
         _fixed, _series, _cross, _tsne, _mi, _confusion, _det, _views,
     ]  # fmt: skip
-    for one in draw:
-        one(job, folder)
+    return attempt({one.__name__[1:]: partial(one, job, folder) for one in draw})
+
+
+def attempt(draw: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
+    """Draw pictures one after the other; return those that failed, and why.
+
+    One that cannot be drawn (of too few sequences, for example) never stops the others.
+    """
+    failed = {}
+    for name, make in draw.items():
+        try:
+            make()
+        except Exception as error:
+            failed[f"picture {name}"] = f"it failed: {error}"
+    return failed
 
 
 def _fixed(job: Job, folder: Path) -> None:
@@ -129,7 +144,9 @@ def _mi(job: Job, folder: Path) -> None:
 def _confusion(job: Job, folder: Path) -> None:
     """Keep d, draw s, and count what the judge sees of the first dynamic factor."""
     where = job.judge_folder
-    factors = [f for f in job.method.spec.dynamic if f.classes > 1 and not f.per_step]
+    factors = [
+        f for f in job.method.spec.dynamic if 1 < f.classes <= MOST_CLASSES and not f.per_step
+    ]
     if where is None or not factors:
         return
     judge, factor = judges.load_judge(where, job.device), factors[0]

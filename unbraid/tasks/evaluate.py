@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
 from unbraid.evaluation.protocols.diagnosis import diagnose
-from unbraid.evaluation.protocols.probes import Classifier, ProbeRow, gaps, probe
+from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
 from unbraid.evaluation.protocols.series_tasks import (
     Predictor,
     code_examples,
@@ -28,6 +30,7 @@ from unbraid.tasks.diagnose import sentences
 from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
+NEEDED = ("reconstruction_mse", "relative_error")  # without which there is no page
 PREDICTORS: tuple[Predictor, ...] = ("net", "linear", "boosted")
 
 
@@ -111,6 +114,17 @@ def evaluate(
     return metrics
 
 
+def add_judge(run: Run, metrics: Metrics, judge: str, *, device: str = "cpu") -> Metrics:
+    """Return measurements with the scores of a judge added, in `metrics.json`, too."""
+    suite = SUITES[metrics["suite"]]
+    scoring = judging.Scoring(repeats=suite.judge_repeats, limit=suite.judge_limit)
+    scores = judging.score(run.path, judge, scoring, device=device)
+    skipped = {name: why for name, why in metrics["skipped"].items() if name != "judge"}
+    metrics = metrics | {"judge": scores, "skipped": skipped}
+    write_text(run.path / "metrics.json", json.dumps(metrics, indent=1))
+    return metrics
+
+
 def open_job(run: Run, *, suite: str = "quick", judge: str = "", device: str = "cpu") -> Job:
     """Return what the measurements of a run share."""
     method, corpus = run.model(device), run.corpus()
@@ -140,6 +154,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     """Make every measurement; what cannot be made is listed under `skipped` with the reason."""
     steps: dict[str, Callable[[Job], Any]] = {
         "reconstruction_mse": lambda job: reconstruction_mse(job.method, job.test),
+        "relative_error": lambda job: relative_error(job.method, job.test),
         "probes": _probes,
         "speakers": _speakers,
         "tasks": _tasks,
@@ -152,6 +167,11 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
             found[name] = step(job)
         except SkippedError as reason:
             found["skipped"][name] = str(reason)
+        except Exception as error:  # one that cannot be made never stops the others
+            if name in NEEDED or (name == "judge" and job.judge):
+                raise
+            found["skipped"][name] = f"it failed: {error}"
+    found["skipped"] |= _too_many(job) if "tasks" in found else {}
     rows = [ProbeRow(**row) for row in found.get("probes", [])]
     found["gaps"] = gaps(rows) if rows else {}
     say("measuring: leakage without labels")
@@ -172,6 +192,29 @@ def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> fl
         error += float(squared[counts].double().sum())
         count += float(counts.sum())
     return error / max(count, 1.0)
+
+
+@inference
+def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
+    """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing.
+
+    Both are over the counted elements of the same sequences; the mean sequence is the mean of every
+    element at every step over them.
+    """
+    device = next(method.parameters()).device
+    part = split.select(slice(0, limit))
+    total, count = torch.zeros((), device=device), torch.zeros((), device=device)
+    for batch in part.batches(128, device):
+        counts = batch.counts.expand_as(batch.x)
+        total = total + batch.x.where(counts, 0.0).double().sum(0)
+        count = count + counts.sum(0)
+    mean = (total / count.clamp(min=1)).float()
+    error, spread = 0.0, 0.0
+    for batch in part.batches(128, device):
+        guesses = reconstruct(method, batch), mean.expand_as(batch.x)
+        a, b = ((x - batch.x).where(batch.counts, 0.0).double().square().sum() for x in guesses)
+        error, spread = error + float(a), spread + float(b)
+    return error / max(spread, 1e-12)
 
 
 def _probes(job: Job) -> list[Metrics]:
@@ -199,6 +242,8 @@ def _tasks(job: Job) -> list[Metrics]:
     codes = [*(embed(job.method, split) for split in splits[:2]), job.codes]
     rows = []
     for factor in (*spec.static, *spec.dynamic):
+        if factor.classes > MOST_CLASSES:
+            continue
         coded = [code_examples(z, s, factor) for z, s in zip(codes, splits, strict=True)]
         raw = [raw_examples(split, factor) for split in splits]
         for train, validation, test in (coded, raw):
@@ -209,6 +254,17 @@ def _tasks(job: Job) -> list[Metrics]:
                 )  # fmt: skip
                 rows.append(asdict(row))
     return rows
+
+
+def _too_many(job: Job) -> dict[str, str]:
+    """Return the targets no task was made of: boosted trees grow one tree a class, many times."""
+    spec = job.method.spec
+    return {
+        f"task {factor.name}": f"{factor.classes} classes are too many for a task, at most "
+        f"{MOST_CLASSES}"
+        for factor in (*spec.static, *spec.dynamic)
+        if factor.classes > MOST_CLASSES
+    }
 
 
 def _judge(job: Job) -> Metrics:

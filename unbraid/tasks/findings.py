@@ -7,6 +7,7 @@ from typing import Any, Literal
 from unbraid.data.balance import Label
 from unbraid.data.examine import FAR, Contents, Part
 from unbraid.data.overlaps import is_named_group, leaking_groups
+from unbraid.data.problems import MORE, find_problems
 
 Level = Literal["problem", "warning", "note"]
 FEW = 100  # training sequences
@@ -14,7 +15,6 @@ DARK = 0.05  # of white: the brightest pixel of pictures that were scaled wrongl
 SPARSE = 0.9  # share missing
 UNEVEN = 0.95  # share of the most frequent value
 NAMED = 5  # as many are named in a sentence
-MORE = "Bring more sequences, or cut long ones into several."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +75,15 @@ def find(case: Case) -> tuple[Finding, ...]:
     )
 
 
+def _problems(case: Case) -> Iterator[Finding]:
+    """Yield what `unbraid fit` refuses, too."""
+    contents = case.contents
+    for problem in find_problems(contents.kind, contents.parts, contents.channels):
+        yield Finding("problem", problem.what, problem.do)
+
+
 def _sizes(case: Case) -> Iterator[Finding]:
-    if case.train.sequences < 2:
-        what = f"training has {case.train.sequences} sequence, a batch needs 2."
-        yield Finding("problem", what, MORE)
-    for name, part in case.parts:
-        if not part.sequences:
-            yield Finding("problem", f"{name} is empty.", "Give every split a sequence.")
-    if case.train.longest == 1:
-        what = "every sequence has one step: there is nothing that moves."
-        yield Finding("problem", what, "Give sequences of several steps, or a smaller window.")
-    elif case.train.shortest == 1:
+    if case.train.shortest == 1 < case.train.longest:
         yield Finding("note", "some sequences have one step only: nothing moves in them.")
 
 
@@ -112,16 +110,8 @@ def _refusals(case: Case) -> Iterator[Finding]:
 
 
 def _values(case: Case) -> Iterator[Finding]:
-    broken = sum(part.not_finite for _, part in case.parts)
-    if broken:
-        what = f"values that are NaN or infinite: {broken:,}. The first step would fail on them."
-        do = "Replace them; in series, NaN is read as missing if no `observed` says otherwise."
-        yield Finding("problem", what, do)
     dead = [c for c in case.contents.channels if c.low is None or c.constant]
-    if len(dead) == len(case.contents.channels):
-        what = "no channel has two different known values in training: there is nothing to learn."
-        yield Finding("problem", what, "Look at them: `unbraid data preview`.")
-    elif dead:
+    if 0 < len(dead) < len(case.contents.channels):
         yield from _dead_channels(case)
     if case.contents.kind == "video":
         yield from _brightness(case)
@@ -138,13 +128,10 @@ def _dead_channels(case: Case) -> Iterator[Finding]:
 
 
 def _brightness(case: Case) -> Iterator[Finding]:
-    low, high = case.train.low_seen, case.train.high_seen
-    if low is None or high is None:
+    high = case.train.high_seen
+    if high is None:
         return
-    if low < 0 or high > 1:
-        what = f"a model would see pixels from {low:.3g} to {high:.3g}; it can show 0 to 1 only."
-        yield Finding("problem", what, "Give uint8, or floats in [0, 1].")
-    elif high < DARK:
+    if high < DARK:
         what = f"the brightest pixel has {100 * high:.1f} % of white: pictures are all but black."
         yield Finding("warning", what, "Multiply by 255, or give floats in [0, 1].")
     if case.contents.frame[0] not in (1, 3):
@@ -251,5 +238,6 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
 
 Rule = Callable[[Case], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
-    _sizes, _refusals, _twins, _groups, _values, _oddities, _skipped, _few, _labels, _origin,
+    _problems, _sizes, _refusals, _twins, _groups, _values, _oddities, _skipped, _few, _labels,
+    _origin,
 )  # fmt: skip

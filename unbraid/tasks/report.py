@@ -1,7 +1,9 @@
 """Pages: one run, or several beside each other."""
 
 import json
+import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
 from unbraid.tasks import use
-from unbraid.tasks.analyses import draw_analyses, drawn
-from unbraid.tasks.evaluate import evaluate, open_job
+from unbraid.tasks.analyses import attempt, draw_analyses, drawn
+from unbraid.tasks.evaluate import add_judge, evaluate, open_job
 from unbraid.tasks.tables import all_tables
+from unbraid.training.command import fit_command
 from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
@@ -35,10 +38,12 @@ MIMES = {".gif": "image/gif", ".png": "image/png"}
 def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     """Write `report.html` of a run; measures it first (quick) if that was not done yet."""
     run = open_run(path)
-    metrics = measured(run, device)
+    metrics = measured(run, device, judge)
     plan = run.plan
-    skipped = [[name, reason] for name, reason in metrics["skipped"].items()]
+    shown, failed = pictures(run, metrics, judge, device)
+    skipped = [[name, reason] for name, reason in (metrics["skipped"] | failed).items()]
     tables = all_tables(metrics)
+    again = shlex.join(["unbraid", "report", str(run.path)])
     if skipped:
         tables.append(Table("Not measured", ("what", "note"), skipped))
     page = Page(
@@ -46,19 +51,20 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
         verdict="\n\n".join(metrics["verdict"]),
         facts=facts(run, metrics),
         tables=tables,
-        pictures=pictures(run, metrics, judge, device),
+        pictures=shown,
         config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
         provenance=provenance(run.path),
-        command=f"unbraid fit {plan.data} --method {plan.method} --preset {plan.preset} "
-        f"--seed {plan.seed} && unbraid report {run.path}",
+        command=" && ".join(filter(None, (fit_command(run), again))),
     )
     return write_report(run.path, page)
 
 
-def compare(paths: Sequence[str | Path], out: Path, *, device: str = "cpu") -> Path:
+def compare(
+    paths: Sequence[str | Path], out: Path, *, judge: str = "", device: str = "cpu"
+) -> Path:
     """Write `report.html` into `out`: the main figures of several runs and a swap of each."""
     runs = [open_run(path) for path in paths]
-    found = [measured(run, device) for run in runs]
+    found = [measured(run, device, judge) for run in runs]
     columns, rows = comparison_rows(found)
     for run in runs:
         use.swap(run.path, use.Source(count=2, device=device), run.path / "figures")
@@ -70,7 +76,7 @@ def compare(paths: Sequence[str | Path], out: Path, *, device: str = "cpu") -> P
         tables=[Table("Side by side", columns, rows, "Test split; gaps: own factors less others.")],
         pictures=shown,
         provenance=[(f"{m['method']} seed {m['seed']}", _training(m)) for m in found],
-        command=f"unbraid report {' '.join(str(run.path) for run in runs)}",
+        command=shlex.join(["unbraid", "report", *(str(run.path) for run in runs)]),
     )
     out.mkdir(parents=True, exist_ok=True)
     return write_report(out, page)
@@ -103,12 +109,21 @@ def _judged(metrics: Metrics) -> list[str]:
     return cells
 
 
-def measured(run: Run, device: str) -> Metrics:
-    """Return the measurements of a run, made now if they are not there."""
-    kept = run.path / "metrics.json"
-    if kept.is_file():
-        return json.loads(kept.read_text(encoding="utf-8"))
-    return evaluate(run.path, device=device, unfinished=True)
+def measured(run: Run, device: str, judge: str = "") -> Metrics:
+    """Return the measurements of a run, made now if they are missing or of an earlier state.
+
+    Args:
+        run: the run.
+        device: where to measure.
+        judge: folder of a judge; if the measurements have none or another, it scores the run now.
+    """
+    saved = run.path / "metrics.json"
+    metrics = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else {}
+    if metrics.get("training") != run.about["training"]:
+        return evaluate(run.path, judge=judge, device=device, unfinished=True)
+    if judge and metrics.get("judge", {}).get("judge", {}).get("folder") != str(Path(judge)):
+        return add_judge(run, metrics, judge, device=device)
+    return metrics
 
 
 def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
@@ -120,7 +135,14 @@ def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
         ("preset", plan.preset),
         ("training", _training(metrics)),
         ("error", f"mean squared reconstruction error {metrics['reconstruction_mse']:.5f} (test)"),
+        *_relative(metrics),
     ]
+
+
+def _relative(metrics: Metrics) -> list[tuple[str, str]]:
+    if "relative_error" not in metrics:  # measured before it was
+        return []
+    return [("relative error", f"{100 * metrics['relative_error']:.1f} % of that of the mean")]
 
 
 def _training(metrics: Metrics) -> str:
@@ -128,27 +150,31 @@ def _training(metrics: Metrics) -> str:
     return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']:.2f} min, ended: {t['reason']}"
 
 
-def pictures(run: Run, metrics: Metrics, judge: str, device: str) -> list[Picture]:
-    """Make the pictures of a run in `figures/` and return them."""
+def pictures(
+    run: Run, metrics: Metrics, judge: str, device: str
+) -> tuple[list[Picture], dict[str, str]]:
+    """Make the pictures of a run in `figures/`; return them, and why others could not be made."""
     folder = run.path / "figures"
     few = use.Source(count=3, device=device)
-    use.swap(run.path, few, folder)
-    use.reconstruct(run.path, few, folder)
-    use.sample(run.path, few, folder, factor="dynamic")
-    use.sample(run.path, few, folder, factor="static")
-    use.interpolate(run.path, few, folder)
+    failed = attempt({
+        "swap": partial(use.swap, run.path, few, folder),
+        "reconstruct": partial(use.reconstruct, run.path, few, folder),
+        "sample-dynamic": partial(use.sample, run.path, few, folder, factor="dynamic"),
+        "sample-static": partial(use.sample, run.path, few, folder, factor="static"),
+        "interpolate": partial(use.interpolate, run.path, few, folder),
+    })  # fmt: skip
     rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
     if rows:  # a run of a few steps has none yet
         save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
     if metrics.get("probes"):
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
-    draw_analyses(open_job(run, judge=judge, device=device), folder)
+    failed |= draw_analyses(open_job(run, judge=judge, device=device), folder)
     analyses = [
         Picture(title, caption, MIMES[path.suffix], path.read_bytes(), caption)
         for title, caption, path in drawn(folder)
     ]
-    return [*_saved(run, tuple(CAPTIONS)), *analyses]
+    return [*_saved(run, tuple(CAPTIONS)), *analyses], failed
 
 
 def _saved(run: Run, names: Sequence[str]) -> list[Picture]:

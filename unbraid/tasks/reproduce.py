@@ -13,7 +13,7 @@ from unbraid.figures.curves import read_curves, training_curves
 from unbraid.figures.results import result_dots
 from unbraid.figures.save import save_figure
 from unbraid.files import read_ours
-from unbraid.settings import at_least, closest, parse_sets
+from unbraid.settings import all_finite, at_least, closest, parse_sets
 from unbraid.tasks.reproduce_plan import (
     RAW,
     VARIANTS,
@@ -53,6 +53,7 @@ class Request:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        all_finite(self)
         at_least(self, 0, "seeds", "epochs", "max_minutes")
         at_least(self, 1, "workers")
         if self.protocol not in VARIANTS:

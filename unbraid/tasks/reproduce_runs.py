@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +12,7 @@ from lightning import Trainer
 from rich.console import Console
 
 from unbraid.data import load_data
-from unbraid.files import read_ours, write_text
+from unbraid.files import hold, read_ours, write_text
 from unbraid.methods import count_parameters
 from unbraid.report.version import code_version
 from unbraid.settings import Table, as_table, flat
@@ -22,7 +20,8 @@ from unbraid.tasks import judging
 from unbraid.tasks.reproduce_plan import RAW, Budget, Comparison, Row, Variant
 from unbraid.tasks.reproduce_scores import Sheet
 from unbraid.training.checkpoint import read_checkpoint
-from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
+from unbraid.training.fit import Run, resume, run_plan
+from unbraid.training.folder import CHECKPOINT
 from unbraid.training.plan import Plan, read_plan
 
 FORMAT = "unbraid-scores-1"
@@ -85,7 +84,7 @@ def do_job(job: Job, console: Console | None = None) -> Outcome:
         ValueError: the folder holds a run with other settings, or another process works on it.
         NonFiniteLossError: training went wrong; the last good state is kept.
     """
-    with _alone(job.path):
+    with hold(job.path):
         if job.row.method == RAW:
             return _score_raw(job)
         trained = _train(job, console)
@@ -207,20 +206,3 @@ def _settings(plan: Plan) -> Table:
         "training": as_table(plan.training),
     }
     return dict(flat(parts))
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other processes off a run folder; where files cannot be locked, nobody is kept off."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    path.mkdir(parents=True, exist_ok=True)
-    with (path / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ValueError(f"another process is at work on {path}.") from None
-        yield

@@ -30,7 +30,7 @@ def all_tables(metrics: Metrics) -> list[Table]:
     if "judge" in metrics:
         made += [_judge_table(metrics["judge"]), *_published_table(metrics["judge"])]
     if "speakers" in metrics:
-        made.append(_speaker_table(metrics["speakers"]))
+        made.append(_speaker_table(metrics["speakers"], metrics.get("relative_error")))
     if "tasks" in metrics:
         made.append(_task_table(metrics["tasks"]))
     note = f"Measured on {metrics['diagnosis']['sequences']} test sequences, without labels."
@@ -60,10 +60,27 @@ def _probe_tables(metrics: Metrics) -> list[Table]:
             ("factor", "from s", "from d", "chance", "wanted"),
             [_probe_row(factor, codes) for factor, codes in factors.items()],
             f"Accuracy on frozen codes of {metrics['sequences']} test sequences, random 80/20 "
-            "splits, mean ± std.",
+            f"splits, mean ± std.{_grouped(factors)}{_capped(factors)}",
         )
         for name, factors in by.items()
     ]
+
+
+def _grouped(factors: dict[str, dict[str, Any]]) -> str:
+    """Say which sequences were kept on one side of every split, and for which factors not."""
+    groups = {name: codes["s"].get("group", "") for name, codes in factors.items()}
+    used, alone = set(groups.values()) - {""}, [name for name, group in groups.items() if not group]
+    if not used:
+        return ""
+    rest = f" Split by sequence, as their classes are groups: {', '.join(alone)}." if alone else ""
+    return f" Sequences of one '{used.pop()}' are on one side of a split.{rest}"
+
+
+def _capped(factors: dict[str, dict[str, Any]]) -> str:
+    """Say of which factors only the most frequent classes were probed."""
+    some = {name: codes["s"].get("left_out", 0) for name, codes in factors.items()}
+    said = [f"{name} ({count} classes left out)" for name, count in some.items() if count]
+    return f" The most frequent classes only: {', '.join(said)}." if said else ""
 
 
 def _probe_row(factor: str, codes: dict[str, Any]) -> list[str]:
@@ -118,10 +135,15 @@ def _published_table(judged: Metrics) -> list[Table]:
     return [Table("Beside the published numbers", ("metric", "ours", "paper", "best"), rows, note)]
 
 
-def _speaker_table(found: Metrics) -> Table:
+def _speaker_table(found: Metrics, error: float | None) -> Table:
     row = [f"{100 * found[name]:.2f} %" for name in ("static_eer", "dynamic_eer", "gap")]
-    note = f"{found['vectors']} utterances, {found['pairs']} pairs, cosine of mean codes."
-    return Table("Speaker verification", ("EER of s", "EER of d", "gap"), [row], note)
+    row.append("-" if error is None else f"{100 * error:.1f} %")
+    note = (
+        f"{found['vectors']} utterances, {found['pairs']} pairs, cosine of mean codes. A d that "
+        "tells nothing has an EER of 50 %, too: the reconstruction error shows whether it does."
+    )
+    columns = ("EER of s", "EER of d", "gap", "error (share of variance)")
+    return Table("Speaker verification", columns, [row], note)
 
 
 def _task_table(rows: Sequence[Metrics]) -> Table:

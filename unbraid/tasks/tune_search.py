@@ -11,7 +11,7 @@ import tomli_w
 import unbraid
 from unbraid.data import data_kind
 from unbraid.files import write_text
-from unbraid.settings import Table, as_table, closest, flat, merge, read_toml
+from unbraid.settings import Table, all_finite, as_table, closest, flat, merge, read_toml
 from unbraid.tasks.tune_space import (
     Draws,
     Space,
@@ -43,6 +43,9 @@ class Search:
     """Pinned: what differs from the preset in every trial."""
     draws: Draws
     """What is searched, in the words of the grammar."""
+
+    def __post_init__(self) -> None:
+        all_finite(self)
 
     @property
     def space(self) -> Space:

@@ -19,7 +19,8 @@ from unbraid.files import write_text
 from unbraid.methods.base import Method
 from unbraid.tasks.tune_search import Search
 from unbraid.tasks.tune_study import CHECKS, CRITERIA, Claim
-from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
+from unbraid.training.fit import Run, resume, run_plan
+from unbraid.training.folder import CHECKPOINT
 from unbraid.training.plan import Plan
 
 Numbers = dict[str, float]

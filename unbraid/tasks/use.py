@@ -102,7 +102,9 @@ def reconstruct(path: str | Path, source: Source, out: Path | None = None) -> Pa
 def swap(path: str | Path, source: Source, out: Path | None = None) -> Path:
     """Write pairs of sequences and the two with their dynamics exchanged."""
     job = open_source(path, source)
-    chosen = _chosen(job, source, 2 * source.count)
+    chosen = _chosen(job, source, 2 * min(source.count, len(job.split) // 2))
+    if not len(chosen):
+        raise ValueError("swap wants two sequences at least, the split has one.")
     if len(chosen) % 2:
         raise ValueError(f"swap wants an even number of sequences, got {len(chosen)}.")
     a, b = (job.split.take(half, source.device) for half in np.split(np.array(chosen), 2))

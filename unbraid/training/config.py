@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unbraid.precision import Precision
-from unbraid.settings import at_least
+from unbraid.settings import all_finite, at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class TrainingConfig:
     keep_every: int = 0  # steps between checkpoints that stay, for analyses over training; 0 = none
 
     def __post_init__(self) -> None:
+        all_finite(self)
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
         if self.matrix_lr <= 0:

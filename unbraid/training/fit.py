@@ -1,6 +1,7 @@
 """Train a method on a data set into a run folder, or go on with one."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,26 +12,34 @@ import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rich.console import Console
 
-from unbraid.data import DATASETS, load_data
+from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
-from unbraid.data.own import is_path
-from unbraid.files import write_text
+from unbraid.data.own import load_own
+from unbraid.data.problems import check_trainable
+from unbraid.files import hold
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
-from unbraid.precision import native_bf16
-from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, cut_rows, timer
+from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
+from unbraid.training.folder import (
+    CHECKPOINT,
+    check_change,
+    check_data,
+    check_free,
+    check_weights,
+    is_begun,
+    write_begun,
+    write_resumed,
+)
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule, seed_draws
-from unbraid.training.plan import Plan, make_plan, read_plan
+from unbraid.training.plan import CATALOGUE, MEMORY, Plan, make_plan, read_plan
 from unbraid.training.processes import launch, must_launch, place, with_console
-from unbraid.training.progress import Display
-from unbraid.training.splits import check_splits, split_facts, write_splits
+from unbraid.training.progress import Display, tell_emulated, tell_skipped
+from unbraid.training.splits import check_splits, split_facts
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import make_trainer, quiet, stop_on_signal
-
-CHECKPOINT = Path("checkpoints") / "last.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +90,14 @@ def open_run(path: str | Path) -> Run:
 
 def open_corpus(plan: Plan) -> Corpus:
     """Return the data of a plan: a data set of the catalogue, or a file or folder."""
-    if plan.data in DATASETS or is_path(plan.data):
+    if plan.reader == MEMORY:
+        raise ValueError(
+            f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: "
+            "give the sequences yourself (--input FILE.npz, or corpus= in Python)."
+        )
+    if plan.reader == CATALOGUE:
         return load_data(plan.data, plan.data_options)
-    raise ValueError(
-        f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: give "
-        "the sequences yourself (--input FILE.npz, or corpus= in Python)."
-    )
+    return load_own(plan.data, plan.data_options, name=plan.reader)
 
 
 def run_folder(root: str | Path, plan: Plan) -> Path:
@@ -103,7 +114,7 @@ def run_plan(  # noqa: PLR0913
 
     Args:
         plan: what to do, from `make_plan`.
-        path: the run folder; must not hold a run yet.
+        path: the run folder; must not hold a run yet, or one that has no checkpoint so far.
         corpus: the data, if they are in memory already.
         console: where progress is shown; nowhere if None.
         device: where to train.
@@ -114,33 +125,21 @@ def run_plan(  # noqa: PLR0913
         NonFiniteLossError: the run folder then holds the last good state.
     """
     run, first, plan = Run(Path(path)), place().rank == 0, plan.on(device)
-    if first and (run.path / "config.toml").exists():
-        raise ValueError(
-            f"{run.path} holds a run already. Go on with it (--resume {run.path}), choose another "
-            "--seed or --out, or delete the folder."
-        )
+    if first:
+        check_free(run.path)
     if must_launch(devices):
         _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
         task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
         return launch(devices, partial(with_console, task, shown=console is not None))
-    corpus = corpus or open_corpus(plan)
-    trainer = _Session(plan, corpus, run, console, device, more=callbacks)
-    if first:
-        write_text(run.path / "config.toml", plan.as_toml())
-        write_splits(corpus, run.path / "splits.csv")
-        _tell_skipped(corpus, console)
-    trainer.go(None)
+    check_trainable(corpus := corpus or open_corpus(plan))
+    session = _Session(plan, corpus, run, console, device, more=callbacks)
+    with hold(run.path) if first else nullcontext():
+        if first:
+            check_free(run.path)  # another process may have been faster
+            write_begun(run.path, plan, corpus)
+            tell_skipped(corpus, console)
+        session.go(None)
     return run
-
-
-def _tell_skipped(corpus: Corpus, console: Console | None) -> None:
-    """Say how much of the data could not be used."""
-    if corpus.skipped and console is not None:
-        name, reason = next(iter(corpus.skipped.items()))
-        console.print(
-            f"{len(corpus.skipped)} skipped, e.g. {name}: {reason} (see `unbraid data check`)",
-            markup=False, highlight=False,
-        )  # fmt: skip
 
 
 def resume(  # noqa: PLR0913
@@ -161,32 +160,28 @@ def resume(  # noqa: PLR0913
     """
     run = open_run(path)
     plan = read_plan(run.path / "config.toml", settings).on(device)
-    checkpoint = run.path / CHECKPOINT
-    step = read_checkpoint(checkpoint)["global_step"]
+    if not is_begun(run.path):  # cut off before its first checkpoint
+        return run_plan(
+            plan, path, corpus=corpus, console=console, device=device, devices=devices,
+            callbacks=callbacks,
+        )  # fmt: skip
+    check_change(run.path, run.plan, plan)
     if must_launch(devices):
         task = partial(
             resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
-    session = _Session(plan, corpus or open_corpus(plan), run, console, device, more=callbacks)
-    _tell_emulated(plan, device, console)
-    if session.first:
-        for name in ("log.csv", "validation.csv"):
-            cut_rows(run.path / name, step)
-        write_text(run.path / "config.toml", plan.as_toml())
-    session.go(checkpoint)
+    with hold(run.path) if place().rank == 0 else nullcontext():
+        state = read_checkpoint(run.path / CHECKPOINT)
+        corpus = corpus or open_corpus(plan)
+        check_data(run.path, corpus)
+        session = _Session(plan, corpus, run, console, device, more=callbacks)
+        check_weights(run.path, state, session.module.method, [run.plan, plan])
+        tell_emulated(plan, device, console)
+        if session.first:
+            write_resumed(run.path, plan, state["global_step"])
+        session.go(run.path / CHECKPOINT)
     return run
-
-
-def _tell_emulated(plan: Plan, device: str, console: Console | None) -> None:
-    """Say that a run goes on in bf16 on a machine that is slow at it."""
-    slow = plan.training.precision == "bf16" and not native_bf16(torch.device(device))
-    if slow and console is not None:
-        console.print(
-            "This run computes in bf16, which this machine only emulates, many times slower. "
-            "Interrupt it and add --set training.precision=fp32 to go on in fp32.",
-            highlight=False,
-        )
 
 
 class _Session:
@@ -292,9 +287,7 @@ def fit(  # noqa: PLR0913 the front door
         devices: see `run_plan`.
     """
     corpus = data if isinstance(data, Corpus) else None
-    name = data if isinstance(data, str) else data.spec.name
-    kind = corpus.spec.kind if corpus else None
-    plan = make_plan(name, method, preset=preset, settings=settings, seed=seed, kind=kind)
+    plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
     return run_plan(
         plan, run_folder(out, plan), corpus=corpus, console=console, device=device, devices=devices
     )

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomli_w
 
 import unbraid
-from unbraid.data import DATASETS, data_kind, data_options
-from unbraid.data.own import is_path
+from unbraid.data import DATASETS, data_kind, data_module
+from unbraid.data.corpus import Corpus
+from unbraid.data.own import find_reader, is_path, reader_name
 from unbraid.methods import find_method
 from unbraid.precision import number_format
 from unbraid.settings import Table, as_table, build, closest, merge, read_toml
@@ -17,6 +18,17 @@ from unbraid.training.config import TrainingConfig
 
 PRESETS = Path(unbraid.__file__).parent / "presets"
 SECTIONS = ("data", "method", "training")
+CATALOGUE, MEMORY = "catalogue", "memory"  # readers that are no module: see `Plan`
+
+
+class Names(NamedTuple):
+    """What a run is about; its settings follow from these."""
+
+    data: str
+    reader: str
+    method: str
+    preset: str
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +36,8 @@ class Plan:
     """A run before it starts: names, seed and every setting."""
 
     data: str
+    reader: str
+    """Module that reads the path `data`; "catalogue" for a data set, "memory" for arrays."""
     method: str
     preset: str
     seed: int
@@ -40,41 +54,56 @@ class Plan:
         """Return the text of `config.toml`, from which `read_plan` makes the same plan."""
         table = {
             "run": {
-                "data": self.data, "method": self.method, "preset": self.preset,
-                "seed": self.seed, "unbraid": unbraid.__version__,
+                "data": self.data, "reader": self.reader, "method": self.method,
+                "preset": self.preset, "seed": self.seed, "unbraid": unbraid.__version__,
             },
+        }  # fmt: skip
+        return tomli_w.dumps(table | self.tables())
+
+    def tables(self) -> dict[str, Table]:
+        """Return the settings as plain nested values, a table per section."""
+        return {
             "data": self.data_options,
             "method": as_table(self.method_config),
             "training": as_table(self.training),
-        }  # fmt: skip
-        return tomli_w.dumps(table)
+        }
 
 
 def make_plan(
-    data: str, method: str, *, preset: str | None = None, settings: Mapping[str, Any] | None = None,
-    seed: int = 0, kind: str | None = None,
+    data: str | Corpus, method: str, *, preset: str | None = None,
+    settings: Mapping[str, Any] | None = None, seed: int = 0, kind: str | None = None,
 ) -> Plan:  # fmt: skip
     """Resolve the settings of a run.
 
     Args:
-        data: a name of the catalogue, or the path of a file or folder.
+        data: a name of the catalogue, the path of a file or folder, or a corpus in memory.
         method: a name of the catalogue of methods.
         preset: a folder of presets such as `sprites` or `sprites/fast`, a TOML file, or "none";
             without one, the data set's own preset is taken, else that of its kind.
         settings: what differs from the preset: tables named data, method and training.
         seed: of the run.
-        kind: of data in memory, which are in no catalogue.
+        kind: of the data, if it is known already: a file of arrays is then not opened to tell.
     """
     find_method(method)
     settings = settings or {}
+    if isinstance(data, Corpus):
+        spec, reader = data.spec, MEMORY
+        data, kind = spec.name, spec.kind
+    else:
+        reader = _reader(data, known=kind is not None)
     kind = kind or data_kind(data, settings.get("data"))
     name = preset if preset is not None else _default_preset(data, kind, method)
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}.")
     where = name if name.endswith(".toml") else f"{name}/{method}.toml"
-    return _build(
-        (data, method, name, seed), read_preset(name, method), where=where, settings=settings
-    )
+    names = Names(data, reader, method, name, seed)
+    return _build(names, read_preset(name, method), where=where, settings=settings)
+
+
+def preset_plan(plan: Plan, preset: str) -> Plan:
+    """Return the plan a preset alone makes for the data, method and seed of a plan."""
+    names = Names(plan.data, plan.reader, plan.method, preset, plan.seed)
+    return _build(names, read_preset(preset, plan.method), where=preset, settings={})
 
 
 def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
@@ -82,7 +111,8 @@ def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
     table = read_toml(path)
     try:
         run = table.pop("run")
-        names = (run["data"], run["method"], run["preset"], run["seed"])
+        reader = run.get("reader") or _reader(run["data"], known=True)  # older runs have none
+        names = Names(run["data"], reader, run["method"], run["preset"], run["seed"])
     except (KeyError, TypeError):
         raise ValueError(f"{path} is not the config.toml of a run: [run] is incomplete.") from None
     # Runs made before there was a choice computed in fp32.
@@ -90,39 +120,45 @@ def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
     return _build(names, table, where=str(path), settings=settings or {})
 
 
-def _build(
-    names: tuple[str, str, str, int], base: Table, *, where: str, settings: Mapping[str, Any]
-) -> Plan:
+def _reader(data: str, *, known: bool) -> str:
+    """Return where data are read: the catalogue, a reader of files, or memory if `known`."""
+    if data not in DATASETS and is_path(data):
+        return reader_name(data)
+    return MEMORY if known and data not in DATASETS else CATALOGUE
+
+
+def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]) -> Plan:
     """Build every section from the base and what differs; each is blamed for its own mistakes."""
-    data, method, preset, seed = names
-    _sections(base, where, data, method)
-    _sections(settings, "--set", data, method)
-    built = _sections(merge(base, settings), where, data, method)
+    _sections(base, where, names)
+    _sections(settings, "--set", names)
+    built = _sections(merge(base, settings), where, names)
     return Plan(
-        data=data, method=method, preset=preset, seed=seed, data_options=built["data"],
-        method_config=built["method"], training=built["training"],
+        **names._asdict(), data_options=built["data"], method_config=built["method"],
+        training=built["training"],
     )  # fmt: skip
 
 
-def _sections(table: Mapping[str, Any], where: str, data: str, method: str) -> dict[str, Any]:
+def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, Any]:
     for section in table:
         if section not in SECTIONS:
             near = closest(section, SECTIONS)
             raise KeyError(f"{where}: there is no section '{section}'.{near}")
-    config = find_method(method).Config
+    config = find_method(names.method).Config
     return {
-        "data": _data_options(data, table.get("data", {}), where),
+        "data": _data_options(names, table.get("data", {}), where),
         "method": build(config, table.get("method", {}), where=where),
         "training": build(TrainingConfig, table.get("training", {}), where=where),
     }
 
 
-def _data_options(data: str, table: Table, where: str) -> Table:
-    if data in DATASETS or is_path(data):
-        return as_table(data_options(data, table, where=where))
-    if table:
-        raise KeyError(f"{where}: {data} has no settings of its own, got {', '.join(table)}.")
-    return {}  # a corpus in memory
+def _data_options(names: Names, table: Table, where: str) -> Table:
+    if names.reader == MEMORY:
+        if table:
+            listed = ", ".join(table)
+            raise KeyError(f"{where}: {names.data} has no settings of its own, got {listed}.")
+        return {}
+    module = data_module(names.data) if names.reader == CATALOGUE else find_reader(names.reader)
+    return as_table(build(module.Config, table, where=where))
 
 
 def preset_names(method: str) -> list[str]:

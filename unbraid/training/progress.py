@@ -4,11 +4,15 @@ import time
 from typing import Any
 
 import lightning
+import torch
 from lightning import Trainer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from unbraid.data.corpus import Corpus
+from unbraid.precision import native_bf16
 from unbraid.training.callbacks import Clock, LogBook, Validation
+from unbraid.training.plan import Plan
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -61,3 +65,24 @@ class Display(lightning.Callback):
 
     def teardown(self, trainer: Trainer, module: Any, stage: str) -> None:
         self.bar.stop()
+
+
+def tell_skipped(corpus: Corpus, console: Console | None) -> None:
+    """Say how much of the data could not be used."""
+    if corpus.skipped and console is not None:
+        name, reason = next(iter(corpus.skipped.items()))
+        console.print(
+            f"{len(corpus.skipped)} skipped, e.g. {name}: {reason} (see `unbraid data check`)",
+            markup=False, highlight=False,
+        )  # fmt: skip
+
+
+def tell_emulated(plan: Plan, device: str, console: Console | None) -> None:
+    """Say that a run goes on in bf16 on a machine that is slow at it."""
+    slow = plan.training.precision == "bf16" and not native_bf16(torch.device(device))
+    if slow and console is not None:
+        console.print(
+            "This run computes in bf16, which this machine only emulates, many times slower. "
+            "Interrupt it and add --set training.precision=fp32 to go on in fp32.",
+            highlight=False,
+        )

@@ -6,22 +6,66 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbraid.data.collection import PARTS
-from unbraid.data.corpus import Corpus
+from unbraid.data.corpus import Corpus, Split
 from unbraid.files import write_whole
+
+LOOKED_AT = 8  # sequences of a split whose values are told
+MEASURING = (
+    "Measuring now could mix training sequences into the test. Restore the data, or give the "
+    "sequences with --input."
+)
+TRAINING = (
+    "Going on would mix two data sets, and test sequences may already have been trained on. "
+    "Restore them, or start a new run with another --out or --seed."
+)
 
 
 def split_facts(corpus: Corpus) -> dict[str, Any]:
-    """Return, for every split, how many sequences it has and a hash of which ones they are."""
+    """Return, for every split, how many sequences it has, which ones, and what some of them hold.
+
+    The values are told by means, not by a hash: features made anew on another machine differ in
+    their last digits.
+    """
     facts = {}
     for part in PARTS:
         split = corpus.split(part)
         digest = hashlib.sha256(np.ascontiguousarray(split.rows, dtype="<i8").tobytes())
         if "name" in split.labels:  # of files: another file in the same row is another sequence
             digest.update("\n".join(map(str, split.label("name"))).encode())
-        facts[part] = {"sequences": len(split), "sha256": digest.hexdigest()}
+        facts[part] = {"sequences": len(split), "sha256": digest.hexdigest()} | _values(split)
     return facts
+
+
+def _values(split: Split) -> dict[str, Any]:
+    """Return the means of a few sequences spread over a split, and the deviation of all in them."""
+    chosen = np.linspace(0, len(split) - 1, min(LOOKED_AT, len(split))).round().astype(np.int64)
+    known = [_known(split, int(row)) for row in split.rows[chosen]]
+    everything = np.concatenate(known) if known else np.zeros(0)
+    return {
+        "means": [float(values.mean()) if len(values) else 0.0 for values in known],
+        "std": float(everything.std()) if len(everything) else 0.0,
+    }
+
+
+def _known(split: Split, row: int) -> NDArray[np.float64]:
+    """Return the finite values of a sequence that exist and are observed."""
+    x = np.asarray(split.x[[row]])[0].astype(np.float64)
+    end = len(x) if split.lengths is None else int(split.lengths[row])
+    there = np.isfinite(x[:end])
+    if split.observed is not None:
+        there &= np.asarray(split.observed[row]).astype(bool)[:end]
+    return x[:end][there]
+
+
+def _same(facts: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Say whether the facts about a split agree; runs of older versions have none about values."""
+    if any(facts[name] != now[name] for name in ("sequences", "sha256")):
+        return False
+    gap = 1e-3 * now["std"]
+    return "means" not in facts or np.allclose(facts["means"], now["means"], rtol=1e-5, atol=gap)
 
 
 def write_splits(corpus: Corpus, path: Path) -> None:
@@ -43,21 +87,22 @@ def write_splits(corpus: Corpus, path: Path) -> None:
     write_whole(path, write)
 
 
-def check_splits(corpus: Corpus, facts: dict[str, Any], where: Path) -> None:
+def check_splits(
+    corpus: Corpus, facts: dict[str, Any], where: Path, *, advice: str = MEASURING
+) -> None:
     """Raise `ValueError` if the data are no longer those a run was trained on.
 
     Args:
         corpus: the data as they are now.
         facts: from `split_facts` when the run was trained; nothing is checked if empty.
         where: the run folder, for the message.
+        advice: why that matters and what to do.
     """
     now = split_facts(corpus)
     for part in PARTS if facts else ():
-        if facts[part] != now[part]:
+        if not _same(facts[part], now[part]):
             raise ValueError(
                 f"the data have changed since {where} was trained: its {part} split had "
                 f"{facts[part]['sequences']} sequences, now there are {now[part]['sequences']}, or "
-                "others (splits.csv in the run folder lists them). Measuring now could mix "
-                "training sequences into the test. Restore the data, or give the sequences "
-                "with --input."
+                f"others (splits.csv in the run folder lists them). {advice}"
             )

@@ -3,6 +3,11 @@
 The protocol of SPYL's Table 3 and 9 to 11: the codes of the test split, 80 % to train a
 scikit-learn classifier with default settings, 20 % to score it, several random splits.
 s should tell the static factors and not the dynamic ones; d the reverse.
+
+Departure: where the data declare a group (`Split.group`: the pieces of a recording, stations that
+share the weather of a month), the sequences of a group are never on both sides. A factor whose
+classes are groups themselves, so that nothing would be left to learn them from, is split by
+sequence; `ProbeRow.group` says which was done.
 """
 
 from collections.abc import Sequence
@@ -18,6 +23,7 @@ from unbraid.evaluation.metrics.classification import accuracy, chance
 from unbraid.records import Factor
 
 Classifier = Literal["svc", "forest", "knn"]
+MOST_CLASSES = 100  # of a factor that are probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,10 @@ class ProbeRow:
     mean: float
     std: float
     chance: float
+    group: str = ""
+    """Label whose sequences were kept on one side of every split; empty: split by sequence."""
+    left_out: int = 0
+    """Classes that were not probed because there are very many: the most frequent ones were."""
 
     @property
     def wanted(self) -> bool:
@@ -59,13 +69,17 @@ def probe(
         if factor.classes < 2:
             continue
         for code in ("s", "d"):
-            features, labels = _examples(codes, split, factor, code, limit)
+            examples = _examples(codes, split, factor, code, limit)
+            if not len(examples.labels):
+                continue
+            group = split.group if _can_group(examples) else ""
             for kind in classifiers:
-                scores = [_score(kind, features, labels, seed) for seed in range(seeds)]
+                scores = [_score(kind, examples, seed, bool(group)) for seed in range(seeds)]
                 rows.append(
                     ProbeRow(
                         code, factor.name, role, kind,  # type: ignore[arg-type]
-                        float(np.mean(scores)), float(np.std(scores)), chance(labels),
+                        float(np.mean(scores)), float(np.std(scores)), chance(examples.labels),
+                        group, examples.left_out,
                     )
                 )  # fmt: skip
     return rows
@@ -88,11 +102,20 @@ def gaps(rows: Sequence[ProbeRow]) -> dict[str, float]:
     }
 
 
-def _examples(
-    codes: Embedding, split: Split, factor: Factor, code: str, limit: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return features and labels: one example per sequence, or per step for such factors."""
+@dataclass(frozen=True, slots=True)
+class _Examples:
+    """What a classifier learns from: a row per sequence, or per step."""
+
+    features: NDArray[Any]
+    labels: NDArray[Any]
+    groups: NDArray[Any]
+    left_out: int
+
+
+def _examples(codes: Embedding, split: Split, factor: Factor, code: str, limit: int) -> _Examples:
+    """Return one example per sequence, or per step for factors with a label per step."""
     labels = split.label(factor.name)
+    groups = split.label(split.group) if split.group else np.arange(len(split))
     if labels.ndim == 1:
         flat = (codes.d * codes.mask[..., None]).reshape(len(codes.d), -1)
         features = codes.s if code == "s" else flat
@@ -101,25 +124,62 @@ def _examples(
         s = np.repeat(codes.s[:, None], codes.d.shape[1], axis=1)
         features = (s if code == "s" else codes.d)[steps]
         labels = labels[steps]
-    if len(labels) > limit:
-        chosen = np.random.default_rng(0).permutation(len(labels))[:limit]
-        features, labels = features[chosen], labels[chosen]
-    return features, labels
+        groups = np.repeat(groups[:, None], codes.d.shape[1], axis=1)[steps]
+    chosen, left_out = _frequent(labels)
+    if len(chosen) > limit:
+        chosen = chosen[np.random.default_rng(0).permutation(len(chosen))[:limit]]
+    return _Examples(features[chosen], labels[chosen], groups[chosen], left_out)
 
 
-def _score(kind: str, features: NDArray[Any], labels: NDArray[Any], seed: int) -> float:
+def _frequent(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+    """Return the examples of the most frequent known classes, and how many classes are others.
+
+    An SVC trains a classifier for every pair of classes: of thousands it would take hours.
+    """
+    known = np.flatnonzero(labels >= 0)
+    classes, counts = np.unique(labels[known], return_counts=True)
+    if len(classes) <= MOST_CLASSES:
+        return known, 0
+    frequent = classes[np.argsort(-counts, kind="stable")[:MOST_CLASSES]]
+    return known[np.isin(labels[known], frequent)], len(classes) - MOST_CLASSES
+
+
+def _can_group(examples: _Examples) -> bool:
+    """Say whether nine in ten examples are of a class that occurs in two groups or more."""
+    labels, groups = (
+        np.unique(part, return_inverse=True)[1].ravel()
+        for part in (examples.labels, examples.groups)
+    )
+    pairs = np.unique(np.stack([labels, groups]), axis=1)
+    several = np.bincount(pairs[0]) > 1
+    return bool(several[labels].mean() >= 0.9)
+
+
+def _cut(examples: _Examples, seed: int, by_group: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the examples to learn from (80 %) and those to score (20 %), or so many groups."""
+    from sklearn.model_selection import GroupShuffleSplit
+
+    if by_group:
+        splitter = GroupShuffleSplit(n_splits=1, test_size=0.2, random_state=seed)
+        train, test = next(splitter.split(examples.labels, groups=examples.groups))
+        return train, test
+    order = np.random.default_rng(seed).permutation(len(examples.labels))
+    cut = int(0.8 * len(order))
+    return order[:cut], order[cut:]
+
+
+def _score(kind: str, examples: _Examples, seed: int, by_group: bool) -> float:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC
 
+    features, labels = examples.features, examples.labels
+    train, test = _cut(examples, seed, by_group)
     made = {
         "svc": SVC,
         "forest": lambda: RandomForestClassifier(random_state=seed),
-        "knn": KNeighborsClassifier,
+        "knn": lambda: KNeighborsClassifier(n_neighbors=min(5, len(train))),
     }
-    order = np.random.default_rng(seed).permutation(len(labels))
-    cut = int(0.8 * len(order))
-    train, test = order[:cut], order[cut:]
     if len(np.unique(labels[train])) < 2:
         return float(chance(labels))
     model = made[kind]().fit(features[train], labels[train])
