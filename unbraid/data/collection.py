@@ -1,7 +1,7 @@
 """Sequences as they were read, before they are cut into training, validation and test."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +75,12 @@ class Collection:
         return len(self.x)
 
     def whole(self, spec: Spec) -> Split:
-        """Return all sequences as one split of a model's data: no scale is fitted."""
-        return self._split(spec, np.arange(len(self)))
+        """Return all sequences as one split of a model's data: no scale is fitted.
+
+        The factors are those of these sequences, whose classes may be numbered differently.
+        """
+        own = replace(spec, static=self.static, dynamic=self.dynamic)
+        return self._split(own, np.arange(len(self)))
 
     def cut(self, *, train: Rows, validation: Rows, test: Rows) -> Corpus:
         """Return the corpus of these splits; offset and scale come from training alone."""
