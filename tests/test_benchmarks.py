@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import flops, growth, run
+from benchmarks import encode, flops, growth, run
 from benchmarks.baseline import call, load_baseline
 from benchmarks.choice import methods_of
 from benchmarks.startup import start_up
@@ -175,3 +175,10 @@ def test_a_table_shows_shares_in_percent_and_leaves_blanks():
     assert markdown(rows).splitlines() == [
         "| method | waiting |", "| --- | --- |", "| dbse | 1.2% |", "| spyl |  |",
     ]  # fmt: skip
+
+
+def test_encoding_is_measured_in_a_process_of_its_own(tmp_path):
+    (row,) = encode.table([130], tmp_path, formats=["npz"])
+    assert (row["sequences"], row["format"], row["devices"]) == (130, ".npz", 1)
+    assert row["peak_mb"] > 0
+    assert row["sequences_per_second"] > 0

@@ -54,6 +54,9 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
         (["fit", "--resume", "nowhere"], "nowhere is not a run folder"),
         (["swap", "nowhere"], "nowhere is not a run folder"),
         (["methods", "dbsee"], "Did you mean 'dbse'?"),
+        (["encode", "nowhere"], "nowhere is not a run folder"),
+        (["encode", "nowhere", "--out", "codes.csv"], "--out must end with .npz or .parquet"),
+        (["encode", "nowhere", "--batch-size", "0"], "batch_size must be at least 1, got 0"),
         (["data", "prepare", "sprtes"], "Did you mean 'sprites'?"),
         (["data", "prepare", "sprites", "--download"], "Give --root DIR"),
     ],
@@ -101,6 +104,52 @@ def test_encode_writes_codes_and_labels_of_every_sequence(run_program, trained, 
         assert file["s"].shape == (8, 4)
         assert file["d"].shape == (8, 8, 4)
         assert file["label_motion"].shape == (8,)
+
+
+def test_encode_writes_two_tables_that_belong_together(run_program, trained, tmp_path):
+    import pandas as pd
+
+    target = tmp_path / "codes.parquet"
+    code, out, _ = run_program("encode", str(trained), "--out", str(target), "--batch-size", "3")
+    assert code == 0
+    assert f"wrote {target} and {tmp_path / 'codes.d.parquet'}" in out.replace("\n", "")
+    sequences, steps = pd.read_parquet(target), pd.read_parquet(tmp_path / "codes.d.parquet")
+    both = steps.merge(sequences, on="id")
+    assert len(both) == 8 * 8
+    assert both.groupby("motion", observed=True).s_0.count().sum() == 64
+
+
+def test_encode_replaces_a_foreign_file_only_by_force(run_program, trained, tmp_path):
+    target = tmp_path / "codes.npz"
+    target.write_text("my thesis")
+    code, _, err = run_program("encode", str(trained), "--out", str(target))
+    assert code == 2
+    assert f"{target} exists and was not written by `unbraid encode`" in err
+    assert target.read_text() == "my thesis"
+    assert run_program("encode", str(trained), "--out", str(target), "--force")[0] == 0
+    assert run_program("encode", str(trained), "--out", str(target))[0] == 0
+
+
+def test_a_stopped_encode_says_how_to_go_on_and_does(run_program, trained, tmp_path, monkeypatch):
+    from unbraid.tasks.encode import parts
+
+    words = ("encode", str(trained), "--out", str(tmp_path / "codes.npz"), "--batch-size", "2")
+    monkeypatch.setattr(parts, "SEQUENCES", 2)
+    write = parts.Parts.write
+
+    def stopping(self: parts.Parts, part: int, batches: list) -> None:
+        if part == 2:
+            raise KeyboardInterrupt
+        write(self, part, batches)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts.Parts, "write", stopping)
+        code, out, _ = run_program(*words)
+    assert code == 130
+    assert "the same command goes on after the last finished part" in out
+    code, out, _ = run_program(*words)
+    assert code == 0
+    assert "going on: 2 of 4 parts are there" in out
 
 
 def test_own_sequences_of_the_wrong_size_are_refused_in_words(run_program, trained, tmp_path):

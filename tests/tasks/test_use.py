@@ -9,6 +9,7 @@ import soundfile
 
 from unbraid.settings import parse_sets
 from unbraid.tasks import use
+from unbraid.tasks.encode import encode
 from unbraid.training.fit import fit
 
 NET = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8", "training.steps=2",
@@ -67,7 +68,7 @@ def test_own_series_may_hold_nan(series: Path, tmp_path: Path):
     x = np.random.default_rng(0).normal(size=(4, 20, 4, 6)).astype(np.float32)
     x[0, 3, 1] = np.nan
     np.savez(tmp_path / "mine.npz", x=x)
-    use.encode(series, use.Source(file=str(tmp_path / "mine.npz")), tmp_path / "codes.npz")
+    encode(series, use.Source(file=str(tmp_path / "mine.npz")), tmp_path / "codes.npz")
     with np.load(tmp_path / "codes.npz") as file:
         assert file["s"].shape == (4, 4)
         assert np.isfinite(file["d"]).all()

@@ -16,6 +16,9 @@ from safetensors.torch import load_file
 
 import unbraid
 from unbraid.data.arrays import from_arrays
+from unbraid.tasks.encode import EncodeConfig, encode
+from unbraid.tasks.encode.target import Target
+from unbraid.tasks.use import Source
 from unbraid.training.callbacks import read_rows
 from unbraid.training.fit import Run, open_run, resume, run_plan
 from unbraid.training.guards import NonFiniteLossError
@@ -183,6 +186,29 @@ def test_codes_by_two_processes_are_those_of_one_in_order(folder: Path, tmp_path
     subprocess.run(program(*words, "--out", str(tmp_path / "c.npz")), check=True, timeout=300)
     with np.load(tmp_path / "c.npz") as kept:
         np.testing.assert_allclose(kept["s"], alone.s, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["codes.npz", "codes.parquet"])
+def test_two_processes_write_the_file_of_one_and_go_on_with_its_parts(
+    one_thread: None, folder: Path, tmp_path: Path, name: str
+):
+    run = open_run(folder / "one" / "spyl")
+    x = np.random.default_rng(0).integers(0, 256, (2500, *run.corpus().train.x.shape[1:]))
+    np.save(tmp_path / "many.npy", x.astype(np.uint8))
+    source, two = Source(file=str(tmp_path / "many.npy")), EncodeConfig(devices=2)
+    alone = encode(run.path, source, tmp_path / "one" / name)
+    shared = encode(run.path, source, tmp_path / "two" / name, config=two)
+    for a, b in zip(alone, shared, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+    assert len(list((tmp_path / "two").iterdir())) == len(alone)  # no parts are left
+    target = tmp_path / "three" / name
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Target, "write", lambda *_: signal.raise_signal(signal.SIGINT))
+        encode(run.path, source, target)
+    (target.parent / f"{name}.parts" / "part-000001.npz").unlink()
+    for a, b in zip(alone, encode(run.path, source, target, config=two), strict=True):
+        assert a.read_bytes() == b.read_bytes()
 
 
 @pytest.mark.slow

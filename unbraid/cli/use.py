@@ -38,18 +38,39 @@ def _say(path: Path) -> None:
 
 
 def encode(
-    run: Run, split: SplitName = "test", file: File = "", out: Out = None, device: Device = "auto",
+    run: Run, split: SplitName = "test", file: File = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="codes.npz, or codes.parquet for tables [RUN/use/codes.npz]."),
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="How many sequences at once.")] = 128,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that is not one of ours.")
+    ] = False,
+    device: Device = "auto",
     devices: Annotated[
         int, typer.Option(help="Processes (cpu) or GPUs of this machine that share the work.")
     ] = 1,
 ) -> None:  # fmt: skip
-    """Write the codes s and d of every sequence to an .npz."""
-    from unbraid.tasks import use
+    """Write the codes s and d of every sequence, with ids and labels.
+
+    Memory stays flat however many sequences there are. If it is stopped, the same command goes on.
+    """
+    from rich.console import Console
+
+    from unbraid.tasks.encode import EncodeConfig, encode
     from unbraid.training.processes import place
 
-    path = use.encode(run, _source(split, "", 1, file, device), out, devices=devices)
+    config = EncodeConfig(batch_size=batch_size, devices=devices, force=force)
+    console = Console(quiet=place().rank > 0)
+    source = _source(split, "", 1, file, device)
+    try:
+        paths = encode(run, source, out, config=config, console=console)
+    except KeyboardInterrupt:
+        console.print("Stopped: the same command goes on after the last finished part.")
+        raise typer.Exit(130) from None
     if place().rank == 0:
-        typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {' and '.join(map(str, paths))}")
 
 
 def reconstruct(

@@ -77,8 +77,12 @@ class Collection:
         return len(self.x)
 
     def whole(self, spec: Spec) -> Split:
-        """Return all sequences as one split of a model's data: no scale is fitted."""
-        return self._split(spec, np.arange(len(self)))
+        """Return all sequences as one split of a model's data: no scale is fitted.
+
+        The factors are those of these sequences, whose classes may be numbered differently.
+        """
+        own = replace(spec, static=self.static, dynamic=self.dynamic)
+        return self._split(own, np.arange(len(self)))
 
     def cut(self, *, train: Rows, validation: Rows, test: Rows) -> Corpus:
         """Return the corpus of these splits; offset and scale come from training alone."""

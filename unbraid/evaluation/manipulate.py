@@ -4,6 +4,7 @@ Every function runs without gradient and leaves the model in the mode it was in;
 `load_model` are in evaluation mode.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,13 +43,16 @@ def embed(method: Method, split: Split, *, batch_size: int = 128, devices: int =
         from unbraid.evaluation.sharded import embed_by
 
         return embed_by(devices, method, split, batch_size=batch_size)
+    parts = list(embed_batches(method, split, batch_size=batch_size))
+    return Embedding(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("s", "d", "mask")))
+
+
+def embed_batches(method: Method, split: Split, *, batch_size: int = 128) -> Iterator[Embedding]:
+    """Yield the codes of a split batch by batch: those of `embed`, but never all in memory."""
     device = next(method.parameters()).device
-    parts = []
     for batch in split.batches(batch_size, device):
-        z = method.encode(batch)
-        parts.append((z.s.cpu(), z.d.cpu(), batch.mask.cpu()))
-    s, d, mask = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
-    return Embedding(s, d, mask)
+        z = encode(method, batch)
+        yield Embedding(*(part.cpu().numpy() for part in (z.s, z.d, batch.mask)))
 
 
 @inference

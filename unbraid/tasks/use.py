@@ -1,8 +1,7 @@
-"""Encode, reconstruct, swap, sample and interpolate with a run, into files."""
+"""Reconstruct, swap, sample and interpolate with a run, into files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,6 @@ from torch import Tensor
 from unbraid.data.corpus import Split
 from unbraid.data.own import reader_for
 from unbraid.evaluation import manipulate
-from unbraid.evaluation.sharded import embed_sharded
 from unbraid.figures.render import render
 from unbraid.files import write_whole
 from unbraid.methods.base import Method
@@ -24,7 +22,6 @@ from unbraid.shapes import check_axes
 from unbraid.training.fit import open_run
 from unbraid.training.module import seed_draws
 from unbraid.training.plan import Plan
-from unbraid.training.processes import launch, must_launch, process_group
 
 Factor = Literal["both", "static", "dynamic"]
 
@@ -66,27 +63,6 @@ def open_source(path: str | Path, source: Source) -> Opened:
     if bad:
         raise ValueError(f"index {bad[0]} is not there: the split has {len(split)} sequences.")
     return Opened(run.path, method, split)
-
-
-def encode(path: str | Path, source: Source, out: Path | None = None, *, devices: int = 1) -> Path:
-    """Write the codes of all sequences to an .npz: s, d, mask and the labels there are.
-
-    Args:
-        path: the run folder.
-        source: which sequences; its `index` and `count` do not matter.
-        out: the file; in the run folder if None.
-        devices: how many processes (on a CPU) or GPUs of this machine share the work.
-    """
-    if must_launch(devices):
-        return launch(devices, partial(encode, path, source, out))
-    with process_group():
-        job = open_source(path, source)
-        codes = embed_sharded(job.method, job.split)
-    target = out or job.folder / "use" / "codes.npz"
-    if codes is None:
-        return target  # the first process writes it
-    labels = {f"label_{name}": job.split.label(name) for name in job.split.labels}
-    return _save_arrays(target, {"s": codes.s, "d": codes.d, "mask": codes.mask, **labels})
 
 
 def reconstruct(path: str | Path, source: Source, out: Path | None = None) -> Path:
