@@ -22,6 +22,7 @@ def fp32_by_default() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(precision, "native_bf16", lambda device: False)
+        precision.inference_precision.set("fp32")  # of processes that tests start, too
         yield
 
 

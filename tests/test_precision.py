@@ -6,28 +6,39 @@ from unbraid import precision
 from unbraid.latents.heads import GaussianHead
 from unbraid.objectives.contrastive import info_nce
 from unbraid.precision import autocast, inference, inference_precision, number_format
+from unbraid.records import Spec
 
 CPU = torch.device("cpu")
 
 
+class Product(nn.Linear):
+    spec = Spec(name="toy", kind="audio", frame=(3,), length=4)
+
+
 @inference
-def product(model: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+def product(model: Product, x: torch.Tensor) -> torch.Tensor:
     return model(x)
 
 
 @pytest.mark.parametrize(("native", "wanted"), [(True, "bf16"), (False, "fp32")])
 def test_auto_is_bf16_only_where_it_is_native(monkeypatch, native, wanted):
     monkeypatch.setattr(precision, "native_bf16", lambda device: native)
-    assert number_format("auto", "cpu") == wanted
-    assert number_format("fp32", "cpu") == "fp32"
-    assert number_format("bf16", "cpu") == "bf16"
+    assert number_format("auto", "cpu", "video") == wanted
+    assert number_format("fp32", "cpu", "video") == "fp32"
+    assert number_format("bf16", "cpu", "video") == "bf16"
+
+
+def test_small_nets_of_series_stay_in_fp32_on_a_cpu(monkeypatch):
+    monkeypatch.setattr(precision, "native_bf16", lambda device: True)
+    assert number_format("auto", "cpu", "series") == "fp32"
+    assert number_format("bf16", "cpu", "series") == "bf16"
 
 
 @pytest.mark.parametrize(("chosen", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
 def test_a_model_in_use_computes_in_the_chosen_precision(chosen, dtype):
     token = inference_precision.set(chosen)
     try:
-        out = product(nn.Linear(3, 2), torch.rand(4, 3))
+        out = product(Product(3, 2), torch.rand(4, 3))
     finally:
         inference_precision.reset(token)
     assert out.dtype == dtype

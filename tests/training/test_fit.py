@@ -94,7 +94,7 @@ def test_a_run_folder_holds_what_the_next_stage_reads(uninterrupted: Run, data: 
     names = {path.name for path in uninterrupted.path.iterdir()}
     wanted = {"config.toml", "log.csv", "validation.csv", "checkpoints"}
     assert wanted | {"model.safetensors", "model.json"} <= names
-    assert uninterrupted.plan == tiny_plan(data).on("cpu")
+    assert uninterrupted.plan == tiny_plan(data).on("cpu", "video")
     about = uninterrupted.about["training"]
     assert (about["reason"], about["finished"], about["steps"]) == ("finished", True, 10)
     assert about["epochs"] == 2.5

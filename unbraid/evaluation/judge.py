@@ -204,7 +204,8 @@ class _Training:
         batch = batch.steps(seen)
         total = batch.x.new_zeros(())
         device = batch.x.device
-        with autocast(device, number_format(self.judge.config.precision, device)):
+        precision, kind = self.judge.config.precision, self.judge.spec.kind
+        with autocast(device, number_format(precision, device, kind)):
             predictions = self.judge(batch)
         for name, logits in predictions.items():
             labels = torch.as_tensor(split.label(name), device=logits.device).long()

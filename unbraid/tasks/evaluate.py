@@ -145,7 +145,7 @@ def _facts(job: Job, suite: str) -> Metrics:
         "kind": job.method.spec.kind,
         "training": job.run.about["training"],
         "parameters": count_parameters(job.method),
-        "precision": inference_format(next(job.method.parameters()).device),
+        "precision": inference_format(job.method),
         "unbraid": unbraid.__version__,
     }
 

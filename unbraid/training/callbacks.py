@@ -13,7 +13,7 @@ from lightning import Trainer
 
 from unbraid.data.corpus import Split
 from unbraid.files import write_whole
-from unbraid.precision import autocast, number_format
+from unbraid.precision import autocast
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import CollapseWatch
 from unbraid.training.module import TrainingModule, seed_draws, total
@@ -268,7 +268,7 @@ class Validation(lightning.Callback):
         sums: Row = {}
         step = self.steps if self.config.patience else module.global_step
         for batch in self.split.batches(self.config.batch_size, module.device):
-            with autocast(module.device, number_format(self.config.precision, module.device)):
+            with autocast(module.device, self.config.number_format):
                 terms = module.method.loss(batch, step)
             values = {name: value for name, (_, value) in terms.items()} | {"loss": total(terms)}
             for name, value in values.items():

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unbraid.precision import Precision
+from unbraid.precision import Format, Precision
 from unbraid.settings import all_finite, at_least
 
 
@@ -39,6 +39,11 @@ class TrainingConfig:
     validation_sequences: int = 256  # at most
     checkpoint_every: int = 500  # steps
     keep_every: int = 0  # steps between checkpoints that stay, for analyses over training; 0 = none
+
+    @property
+    def number_format(self) -> Format:
+        """The precision once it is decided (`Plan.on`); undecided it is fp32."""
+        return "fp32" if self.precision == "auto" else self.precision
 
     def __post_init__(self) -> None:
         all_finite(self)

@@ -124,7 +124,7 @@ def run_plan(  # noqa: PLR0913
     Raises:
         NonFiniteLossError: the run folder then holds the last good state.
     """
-    run, first, plan = Run(Path(path)), place().rank == 0, plan.on(device)
+    run, first = Run(Path(path)), place().rank == 0
     if first:
         check_free(run.path)
     if must_launch(devices):
@@ -132,6 +132,7 @@ def run_plan(  # noqa: PLR0913
         task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
         return launch(devices, partial(with_console, task, shown=console is not None))
     check_trainable(corpus := corpus or open_corpus(plan))
+    plan = plan.on(device, corpus.spec.kind)
     session = _Session(plan, corpus, run, console, device, more=callbacks)
     with hold(run.path) if first else nullcontext():
         if first:
@@ -159,7 +160,7 @@ def resume(  # noqa: PLR0913
         callbacks: Lightning's, added to our own.
     """
     run = open_run(path)
-    plan = read_plan(run.path / "config.toml", settings).on(device)
+    plan = read_plan(run.path / "config.toml", settings)
     if not is_begun(run.path):  # cut off before its first checkpoint
         return run_plan(
             plan, path, corpus=corpus, console=console, device=device, devices=devices,
@@ -175,6 +176,7 @@ def resume(  # noqa: PLR0913
         state = read_checkpoint(run.path / CHECKPOINT)
         corpus = corpus or open_corpus(plan)
         check_data(run.path, corpus)
+        plan = plan.on(device, corpus.spec.kind)
         session = _Session(plan, corpus, run, console, device, more=callbacks)
         check_weights(run.path, state, session.module.method, [run.plan, plan])
         tell_emulated(plan, device, console)

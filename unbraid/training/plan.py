@@ -45,9 +45,9 @@ class Plan:
     method_config: Any
     training: TrainingConfig
 
-    def on(self, device: str) -> "Plan":
-        """Return the plan with `training.precision` decided for a device."""
-        chosen = number_format(self.training.precision, device)
+    def on(self, device: str, kind: str) -> "Plan":
+        """Return the plan with `training.precision` decided for a device and a kind of data."""
+        chosen = number_format(self.training.precision, device, kind)
         return replace(self, training=replace(self.training, precision=chosen))
 
     def as_toml(self) -> str:

@@ -13,7 +13,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import nn
 
 from unbraid.nets.batchnorm import keep_statistics, share_statistics
-from unbraid.precision import Format, number_format
+from unbraid.precision import Format
 from unbraid.training.callbacks import Clock
 from unbraid.training.checkpoint import SafeCheckpointIO
 from unbraid.training.config import TrainingConfig
@@ -38,7 +38,7 @@ def make_trainer(
             accelerator="cpu" if device == "cpu" else "auto", max_steps=steps, max_epochs=-1,
             callbacks=callbacks, logger=False, enable_checkpointing=False,
             enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
-            precision=LIGHTNING[number_format(config.precision, device)],
+            precision=LIGHTNING[config.number_format],
             gradient_clip_val=config.clip or None, **_processes(device),
         )  # fmt: skip
 

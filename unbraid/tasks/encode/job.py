@@ -104,7 +104,7 @@ def _prepare(parts: Parts, job: Opened, source: Source, console: Console) -> Non
         "split": source.split,
         "input": source.file,
         "device": source.device,
-        "precision": inference_format(source.device),
+        "precision": inference_format(job.method),
         "batch_size": parts.batch_size,
         "sequences": len(parts.split),
         "steps": parts.split.x.shape[1],
