@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from safetensors.torch import load_file
 
 import unbraid
 from unbraid.data.arrays import from_arrays
+from unbraid.precision import inference_precision
 from unbraid.tasks.encode import EncodeConfig, encode
 from unbraid.tasks.encode.target import Target
 from unbraid.tasks.use import Source
@@ -100,6 +102,14 @@ def words_of(data: str, out: Path, steps: int = STEPS) -> list[str]:
     table |= {f"method.net.{k}": v for k, v in TINY["net"].items()}
     sets = [word for k, v in table.items() for word in ("--set", f"{k}={v}")]
     return ["fit", data, "-m", "spyl", "--preset", "none", "--out", str(out), *sets]
+
+
+@pytest.fixture(autouse=True)
+def fp32_models() -> Iterator[None]:
+    """Let models compute in fp32 in all processes: new ones find out anew what "auto" means."""
+    token = inference_precision.set("fp32")
+    yield
+    inference_precision.reset(token)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from unbraid.evaluation.manipulate import embed
+from unbraid.precision import inference_precision
 from unbraid.tasks.encode import EncodeConfig, encode, job, parts
 from unbraid.tasks.use import Source
 from unbraid.training.fit import open_run
@@ -114,6 +115,8 @@ def test_a_killed_process_leaves_parts_that_can_be_used(run, tmp_path):
         "import os, signal, sys\n"
         "from unbraid.tasks.encode import EncodeConfig, encode, parts\n"
         "from unbraid.tasks.use import Source\n"
+        "from unbraid.precision import inference_precision\n"
+        "inference_precision.set('fp32')\n"
         "parts.SEQUENCES, plain = 2, parts.np.savez\n"
         "def savez(file, **arrays):\n"
         "    plain(file, **arrays)\n"
@@ -166,6 +169,18 @@ def test_parts_of_other_settings_are_not_used(run, tmp_path, capsys, source, bat
     wanted = embed(open_run(run).model(), split, batch_size=batch_size)
     with np.load(target) as file:
         assert np.array_equal(file["s"], wanted.s)
+
+
+def test_parts_of_another_precision_are_not_used(run, tmp_path, capsys):
+    target = tmp_path / "codes.npz"
+    token = inference_precision.set("fp32")
+    try:
+        stopped_run(run, target)
+        inference_precision.set("bf16")
+        encode(run, Source(), target, config=TWO, console=Console())
+    finally:
+        inference_precision.reset(token)
+    assert "starting anew: precision changed since the last attempt" in capsys.readouterr().out
 
 
 def test_parts_whose_sequences_have_changed_are_encoded_again(run, tmp_path):
