@@ -138,7 +138,9 @@ def test_two_processes_train_and_encode_as_one_does(data: dict[str, str], tmp_pa
     one, two = (open_run(tmp_path / who / "dsvae") for who in ("one", "two"))
     np.testing.assert_allclose(curve(two)["loss"], curve(one)["loss"], rtol=1e-4)
     model, split = one.model(), one.corpus().test
+    token = inference_precision.set("fp32")  # handed on to the processes
     alone, shared = (unbraid.embed(model, split, batch_size=2, devices=n) for n in (1, 2))
+    inference_precision.reset(token)
     assert np.array_equal(alone.s, shared.s)
     assert np.array_equal(alone.d, shared.d)
 

@@ -1,11 +1,16 @@
 """The program `unbraid` and how it ends."""
 
 import os
+import shlex
 import sys
+import tempfile
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import unbraid
 from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, train, tune, use
 
 app = typer.Typer(
@@ -42,7 +47,7 @@ for part in (train, tune, use, assess, judge, diagnose, reproduce, catalogue, da
 
 
 def main() -> None:
-    """Run the program; a user's mistake ends in one sentence and exit code 2."""
+    """Run the program; a user's mistake ends in a sentence and exit code 2, ours in a log and 1."""
     try:
         app()
     except (ValueError, KeyError, OSError, ArithmeticError, ImportError) as error:
@@ -55,3 +60,23 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped.\n")
         sys.exit(130)
+    except Exception as error:
+        if os.environ.get("UNBRAID_DEBUG"):
+            raise
+        first = (str(error).splitlines() or [""])[0]
+        sys.stderr.write(
+            f"Error: unexpected {type(error).__name__}: {first} The traceback is in "
+            f"{_write_log()} (please report it).\n"
+        )
+        sys.exit(1)
+
+
+def _write_log() -> Path:
+    """Write the traceback of the present error to a file of its own and return that."""
+    text = f"unbraid {unbraid.__version__}, Python {sys.version}\n"
+    text += f"{shlex.join(['unbraid', *sys.argv[1:]])}\n\n{traceback.format_exc()}"
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="unbraid-", suffix=".log", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(text)
+    return Path(file.name)

@@ -1,5 +1,6 @@
 """Train a method on a data set into a run folder, or go on with one."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -19,18 +20,10 @@ from unbraid.data.problems import check_trainable
 from unbraid.files import hold
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
+from unbraid.training import folder
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
-from unbraid.training.folder import (
-    CHECKPOINT,
-    check_change,
-    check_data,
-    check_free,
-    check_weights,
-    is_begun,
-    write_begun,
-    write_resumed,
-)
+from unbraid.training.folder import CHECKPOINT
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule, seed_draws
@@ -126,7 +119,7 @@ def run_plan(  # noqa: PLR0913
     """
     run, first = Run(Path(path)), place().rank == 0
     if first:
-        check_free(run.path)
+        folder.check_free(run.path)
     if must_launch(devices):
         _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
         task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
@@ -136,8 +129,8 @@ def run_plan(  # noqa: PLR0913
     session = _Session(plan, corpus, run, console, device, more=callbacks)
     with hold(run.path) if first else nullcontext():
         if first:
-            check_free(run.path)  # another process may have been faster
-            write_begun(run.path, plan, corpus)
+            folder.check_free(run.path)  # another process may have been faster
+            folder.write_begun(run.path, plan, corpus)
             tell_skipped(corpus, console)
         session.go(None)
     return run
@@ -161,12 +154,12 @@ def resume(  # noqa: PLR0913
     """
     run = open_run(path)
     plan = read_plan(run.path / "config.toml", settings)
-    if not is_begun(run.path):  # cut off before its first checkpoint
+    if not folder.is_begun(run.path):  # cut off before its first checkpoint
         return run_plan(
             plan, path, corpus=corpus, console=console, device=device, devices=devices,
             callbacks=callbacks,
         )  # fmt: skip
-    check_change(run.path, run.plan, plan)
+    folder.check_change(run.path, run.plan, plan)
     if must_launch(devices):
         task = partial(
             resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
@@ -175,13 +168,13 @@ def resume(  # noqa: PLR0913
     with hold(run.path) if place().rank == 0 else nullcontext():
         state = read_checkpoint(run.path / CHECKPOINT)
         corpus = corpus or open_corpus(plan)
-        check_data(run.path, corpus)
+        folder.check_data(run.path, corpus)
         plan = plan.on(device, corpus.spec.kind)
         session = _Session(plan, corpus, run, console, device, more=callbacks)
-        check_weights(run.path, state, session.module.method, [run.plan, plan])
+        folder.check_weights(run.path, state, session.module.method, [run.plan, plan])
         tell_emulated(plan, device, console)
         if session.first:
-            write_resumed(run.path, plan, state["global_step"])
+            folder.write_resumed(run.path, plan, state["global_step"])
         session.go(run.path / CHECKPOINT)
     return run
 
@@ -299,6 +292,8 @@ def torch_device(name: str) -> str:
     """Return a device that exists, or say which do."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}.")
+    if name != "cpu" and not torch.cuda.is_available():
         raise ValueError(f"device '{name}' is not there. Use --device cpu.")
     return name

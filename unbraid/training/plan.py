@@ -86,6 +86,7 @@ def make_plan(
     """
     find_method(method)
     settings = settings or {}
+    check_sections(settings, "--set")
     if isinstance(data, Corpus):
         spec, reader = data.spec, MEMORY
         data, kind = spec.name, spec.kind
@@ -138,11 +139,21 @@ def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]
     )  # fmt: skip
 
 
-def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, Any]:
+def check_sections(table: Mapping[str, Any], where: str) -> None:
+    """Raise unless a table of settings has the sections there are, each a table itself."""
     for section in table:
         if section not in SECTIONS:
             near = closest(section, SECTIONS)
             raise KeyError(f"{where}: there is no section '{section}'.{near}")
+        if not isinstance(table[section], Mapping):
+            raise ValueError(
+                f"{where}: {section} is a section of settings, got {table[section]!r}. Give one of "
+                f"them, e.g. --set {section}.NAME=VALUE."
+            )
+
+
+def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, Any]:
+    check_sections(table, where)
     config = find_method(names.method).Config
     return {
         "data": _data_options(names, table.get("data", {}), where),
