@@ -91,6 +91,16 @@ def test_series_get_tasks_from_codes_and_from_raw_values(series: Path):
     assert "speakers" in metrics["skipped"]
 
 
+def test_separation_and_relative_error_are_measured_and_shown(series: Path):
+    metrics = evaluate(series)
+    assert -1 <= metrics["separation"]["separation"] <= 1
+    wanted = {"machine": "s high", "state": "d high"}
+    assert wanted.keys() <= {row["factor"] for row in metrics["separation"]["factors"]}
+    assert metrics["relative_error"] > 0
+    table = next(table for table in all_tables(metrics) if table.title.startswith("Separation"))
+    assert {row[0]: row[-1] for row in table.rows if row[0] in wanted} == wanted
+
+
 def test_an_unfinished_run_is_said_not_scored(series: Path):
     about = json.loads((series / "model.json").read_text())
     kept = json.dumps(about)

@@ -91,6 +91,39 @@ def test_probes_and_tasks_find_what_the_codes_hold(series: Corpus):
     assert found["task_pct"] == 100
 
 
+def test_separation_is_measured_once_and_read_part_by_part(
+    series: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    seen = []
+    plain = reproduce_scores.separate
+
+    def separate(*parts: Any) -> Any:
+        seen.append(1)
+        return plain(*parts)
+
+    monkeypatch.setattr(reproduce_scores, "separate", separate)
+    method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5))  # never asked
+    found = Codes(series, method, repeats=1, seed=0).fill(
+        (
+            metric("separation_pct", "separation", score="separation"),
+            metric("dynamic_from_d_pct", "separation", score="dynamic_from_d"),
+        )
+    )
+    assert found["dynamic_from_d_pct"] == 100
+    assert 0 < found["separation_pct"] < 100
+    assert len(seen) == 1
+    with pytest.raises(KeyError, match="Did you mean 'static_from_s'"):
+        Codes(series, method, repeats=1, seed=0).fill((metric("m", "separation", score="static"),))
+
+
+def test_the_reconstruction_error_is_that_of_the_model(series: Corpus):
+    method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5)).eval()
+    found = Sheet(series, method, repeats=1, seed=0).fill((metric("error", "reconstruction"),))
+    assert 0.5 < found["error"] < 5.0  # untrained, so about as bad as the mean
+    with pytest.raises(ValueError, match="raw values have no codes"):
+        Sheet(series, None, repeats=1, seed=0).fill((metric("error", "reconstruction"),))
+
+
 def test_raw_values_have_other_predictors_for_every_seed(
     series: Corpus, monkeypatch: pytest.MonkeyPatch
 ):

@@ -23,7 +23,7 @@ def evaluate(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Measure a run on its test split: reconstruction, probes, judge, tasks, leakage."""
+    """Measure a run on its test split: error, separation, probes, judge, tasks, leakage."""
     from rich.console import Console
 
     from unbraid.tasks import evaluate as work

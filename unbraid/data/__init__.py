@@ -64,6 +64,12 @@ DATASETS: dict[str, Entry] = {
     "toy-series": Entry(
         "toy_series", "series", "regimes and states, unequal lengths, missing values", embedded=True
     ),
+    "hard-sprites": Entry(
+        "hard_sprites",
+        "video",
+        "drawn characters in hard scenes, two difficulties, 8 to 128 x 64 x 64 RGB",
+        embedded=True,
+    ),
     "sprites": Entry("sprites", "video", "the Sprites benchmark, 8 x 64 x 64 RGB"),
     "sm-mnist": Entry(
         "sm_mnist", "video", "two MNIST digits that move and bounce, 15 x 64 x 64 grey"

@@ -38,8 +38,14 @@ class Part(IntEnum):
     TROUSERS_SHADE = 11
 
 
-def coverage(pose: Pose, style: str) -> NDArray[np.float32]:
-    """Return the share of every pixel that each part covers, (part, pixel)."""
+def coverage(pose: Pose, style: str, scale: float = 1.0) -> NDArray[np.float32]:
+    """Return the share of every pixel that each part covers, (part, pixel).
+
+    Args:
+        pose: of the character.
+        style: of its hair, one of `STYLES`.
+        scale: below 1 the character is smaller and stands in the middle of the picture.
+    """
     legs = {
         side: limb.points((side * 3.3, 0.0, 0.0), side, _LEG)
         for side, limb in ((-1, pose.left_leg), (1, pose.right_leg))
@@ -61,7 +67,7 @@ def coverage(pose: Pose, style: str) -> NDArray[np.float32]:
     _head(pen, style)
     for side in (near,) if profile else (-1, 1):
         _arm(pen, arms[side])
-    return pen.coverage()
+    return pen.coverage(scale)
 
 
 class _Pen:
@@ -117,9 +123,14 @@ class _Pen:
             self._draw.line([*fine, *fine[:2]], int(Part.INK), width, "curve")
         self._draw.polygon(fine, fill=int(part))
 
-    def coverage(self) -> NDArray[np.float32]:
+    def coverage(self, scale: float) -> NDArray[np.float32]:
         """Return the share of each part in each pixel."""
-        labels = np.asarray(self._image, dtype=np.int64)
+        image = self._image
+        if scale != 1.0:
+            corner = SIZE * _FINE / 2 * (1 - 1 / scale)
+            affine = (1 / scale, 0.0, corner, 0.0, 1 / scale, corner)
+            image = image.transform(image.size, Image.Transform.AFFINE, affine)
+        labels = np.asarray(image, dtype=np.int64)
         cells = labels * SIZE**2 + _PIXELS
         counts = np.bincount(cells.ravel(), minlength=len(Part) * SIZE**2)
         return (counts.reshape(len(Part), SIZE**2) / _FINE**2).astype(np.float32)

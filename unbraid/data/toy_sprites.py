@@ -81,7 +81,7 @@ def load(config: Config) -> Corpus:
         rate=8.0,
     )
     splits = {}
-    for name, characters in _deal(config.seed).items():
+    for name, characters in deal_characters(config.seed).items():
         rng = np.random.default_rng([config.seed, list(SHARES).index(name)])
         labels, phase = _draw_labels(characters, getattr(config, name), rng)
         rows = np.arange(getattr(config, name))
@@ -97,7 +97,7 @@ def values_of(character: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     return dict(zip(VALUES, np.unravel_index(character, sizes), strict=True))
 
 
-def _deal(seed: int) -> dict[str, NDArray[np.int64]]:
+def deal_characters(seed: int) -> dict[str, NDArray[np.int64]]:
     """Deal the characters to the splits in rounds; a round steps all factors at once."""
     sizes = tuple(len(values) for values in VALUES.values())
     step = np.arange(ROUND)
@@ -128,7 +128,7 @@ def render(labels: dict[str, NDArray[np.int64]], phase: NDArray[np.int64]) -> ND
     """Return the pictures, (N, 8, 3, 64, 64), of labelled sequences that start in a phase."""
     steps = phase[:, None] + np.arange(LENGTH) * PHASES // LENGTH
     drawing = (labels["style"] * len(MOTIONS) + labels["motion"])[:, None] * PHASES + steps % PHASES
-    palettes = np.repeat(_palettes(labels), LENGTH, axis=0)  # (frame, channel, part)
+    palettes = np.repeat(palettes_of(labels), LENGTH, axis=0)  # (frame, channel, part)
     frames = np.empty((len(palettes), 3, SIZE, SIZE), dtype=np.uint8)
     order = np.argsort(drawing, axis=None, kind="stable")
     kinds, starts = np.unique(drawing.ravel()[order], return_index=True)
@@ -145,7 +145,7 @@ def _drawing(kind: int) -> NDArray[np.float32]:
     return coverage(list(MOTIONS.values())[motion](phase / PHASES), STYLES[style])
 
 
-def _palettes(labels: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+def palettes_of(labels: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
     """Return the colour of every part, (N, channel, part)."""
     palettes = np.zeros((len(labels["skin"]), 3, len(Part)), dtype=np.float32)
     for part, colour in FIXED.items():

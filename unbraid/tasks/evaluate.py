@@ -6,13 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
 from unbraid.evaluation.protocols.diagnosis import diagnose
 from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
+from unbraid.evaluation.protocols.separation import relative_error, separate
 from unbraid.evaluation.protocols.series_tasks import (
     Predictor,
     code_examples,
@@ -155,6 +154,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     steps: dict[str, Callable[[Job], Any]] = {
         "reconstruction_mse": lambda job: reconstruction_mse(job.method, job.test),
         "relative_error": lambda job: relative_error(job.method, job.test),
+        "separation": _separation,
         "probes": _probes,
         "speakers": _speakers,
         "tasks": _tasks,
@@ -194,27 +194,11 @@ def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> fl
     return error / max(count, 1.0)
 
 
-@inference
-def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
-    """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing.
-
-    Both are over the counted elements of the same sequences; the mean sequence is the mean of every
-    element at every step over them.
-    """
-    device = next(method.parameters()).device
-    part = split.select(slice(0, limit))
-    total, count = torch.zeros((), device=device), torch.zeros((), device=device)
-    for batch in part.batches(128, device):
-        counts = batch.counts.expand_as(batch.x)
-        total = total + batch.x.where(counts, 0.0).double().sum(0)
-        count = count + counts.sum(0)
-    mean = (total / count.clamp(min=1)).float()
-    error, spread = 0.0, 0.0
-    for batch in part.batches(128, device):
-        guesses = reconstruct(method, batch), mean.expand_as(batch.x)
-        a, b = ((x - batch.x).where(batch.counts, 0.0).double().square().sum() for x in guesses)
-        error, spread = error + float(a), spread + float(b)
-    return error / max(spread, 1e-12)
+def _separation(job: Job) -> Metrics:
+    try:
+        return asdict(separate(job.codes, job.test))
+    except ValueError as reason:
+        raise SkippedError(str(reason).rstrip(".")) from None
 
 
 def _probes(job: Job) -> list[Metrics]:

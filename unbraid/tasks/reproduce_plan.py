@@ -55,13 +55,17 @@ class Metric:
     """One number and how it is read; a name that ends in `_pct` is in percent.
 
     `tool` is the classifier of a probe or the predictor of a task. A probe or a judge without
-    `factor` takes the mean over all factors of `role`. `difference` is the first of `of` less the
-    second.
+    `factor` takes the mean over all factors of `role`. `separation` reads the field `score` of a
+    `Separation`, `reconstruction` the error relative to that of the mean sequence. `difference` is
+    the first of `of` less the second.
     """
 
     name: str  # as in published.csv
     better: Literal["up", "down"]
-    by: Literal["judge", "probe", "speakers", "content", "task", "difference"]
+    by: Literal[
+        "judge", "probe", "speakers", "content", "task", "separation", "reconstruction",
+        "difference",
+    ]  # fmt: skip
     code: Literal["s", "d", "both"] = "both"  # kept (judge), read (probe) or given (task)
     factor: str = ""
     role: Literal["", "static", "dynamic"] = ""

@@ -1,6 +1,7 @@
 """Exactly the numbers a comparison needs of one run, by the protocols of `evaluation/`."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -10,6 +11,7 @@ from unbraid.data.corpus import Corpus
 from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.evaluation.protocols.content import ContentResult, probe_content
 from unbraid.evaluation.protocols.probes import probe
+from unbraid.evaluation.protocols.separation import relative_error, separate
 from unbraid.evaluation.protocols.series_tasks import (
     Examples,
     code_examples,
@@ -39,6 +41,7 @@ class Sheet:
         self.probes, self.tasks = cache(self._probes), cache(self._tasks)
         self.speakers = cache(lambda: verify_speakers(self.codes("test"), corpus.test))
         self.content = cache(self._content)
+        self.separation = cache(lambda: separate(self.codes("test"), corpus.test))
 
     def fill(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
         """Return the value of every metric; percent where its name says so."""
@@ -59,6 +62,11 @@ class Sheet:
             return float(getattr(self.speakers(), metric.score))
         if metric.by == "content":
             return float(getattr(self.content(), metric.score))
+        if metric.by == "separation":
+            shares = asdict(self.separation())
+            return float(shares[_one_of(metric.score, shares, metric)])
+        if metric.by == "reconstruction":
+            return relative_error(self._model(), self.corpus.test)
         rows = self.judged()["rows"] if metric.by == "judge" else self.probes(metric.tool)
         code = "kept" if metric.by == "judge" else "code"
         found = [
@@ -74,9 +82,12 @@ class Sheet:
         return fmean(found)
 
     def _codes(self, split: str) -> Embedding:
+        return embed(self._model(), self.corpus.split(split))
+
+    def _model(self) -> Method:
         if self.method is None:
             raise ValueError("raw values have no codes: such a row can have tasks only.")
-        return embed(self.method, self.corpus.split(split))
+        return self.method
 
     def _content(self) -> ContentResult:
         codes = self.codes("test")  # first: it says so if there is no model

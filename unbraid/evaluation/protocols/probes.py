@@ -72,9 +72,11 @@ def probe(
             examples = _examples(codes, split, factor, code, limit)
             if not len(examples.labels):
                 continue
-            group = split.group if _can_group(examples) else ""
+            group = split.group if can_group(examples) else ""
             for kind in classifiers:
-                scores = [_score(kind, examples, seed, bool(group)) for seed in range(seeds)]
+                scores = [
+                    probe_accuracy(kind, examples, seed, bool(group)) for seed in range(seeds)
+                ]
                 rows.append(
                     ProbeRow(
                         code, factor.name, role, kind,  # type: ignore[arg-type]
@@ -103,7 +105,7 @@ def gaps(rows: Sequence[ProbeRow]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Examples:
+class ProbeExamples:
     """What a classifier learns from: a row per sequence, or per step."""
 
     features: NDArray[Any]
@@ -112,7 +114,9 @@ class _Examples:
     left_out: int
 
 
-def _examples(codes: Embedding, split: Split, factor: Factor, code: str, limit: int) -> _Examples:
+def _examples(
+    codes: Embedding, split: Split, factor: Factor, code: str, limit: int
+) -> ProbeExamples:
     """Return one example per sequence, or per step for factors with a label per step."""
     labels = split.label(factor.name)
     groups = split.label(split.group) if split.group else np.arange(len(split))
@@ -125,13 +129,13 @@ def _examples(codes: Embedding, split: Split, factor: Factor, code: str, limit: 
         features = (s if code == "s" else codes.d)[steps]
         labels = labels[steps]
         groups = np.repeat(groups[:, None], codes.d.shape[1], axis=1)[steps]
-    chosen, left_out = _frequent(labels)
+    chosen, left_out = frequent_classes(labels)
     if len(chosen) > limit:
         chosen = chosen[np.random.default_rng(0).permutation(len(chosen))[:limit]]
-    return _Examples(features[chosen], labels[chosen], groups[chosen], left_out)
+    return ProbeExamples(features[chosen], labels[chosen], groups[chosen], left_out)
 
 
-def _frequent(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+def frequent_classes(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     """Return the examples of the most frequent known classes, and how many classes are others.
 
     An SVC trains a classifier for every pair of classes: of thousands it would take hours.
@@ -144,7 +148,7 @@ def _frequent(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     return known[np.isin(labels[known], frequent)], len(classes) - MOST_CLASSES
 
 
-def _can_group(examples: _Examples) -> bool:
+def can_group(examples: ProbeExamples) -> bool:
     """Say whether nine in ten examples are of a class that occurs in two groups or more."""
     labels, groups = (
         np.unique(part, return_inverse=True)[1].ravel()
@@ -155,7 +159,7 @@ def _can_group(examples: _Examples) -> bool:
     return bool(several[labels].mean() >= 0.9)
 
 
-def _cut(examples: _Examples, seed: int, by_group: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def _cut(examples: ProbeExamples, seed: int, by_group: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the examples to learn from (80 %) and those to score (20 %), or so many groups."""
     from sklearn.model_selection import GroupShuffleSplit
 
@@ -168,7 +172,15 @@ def _cut(examples: _Examples, seed: int, by_group: bool) -> tuple[NDArray[Any], 
     return order[:cut], order[cut:]
 
 
-def _score(kind: str, examples: _Examples, seed: int, by_group: bool) -> float:
+def probe_accuracy(kind: str, examples: ProbeExamples, seed: int, by_group: bool) -> float:
+    """Return the accuracy on a fifth of the examples of a classifier trained on the others.
+
+    Args:
+        kind: of `Classifier`, with scikit-learn's default settings.
+        examples: to be split.
+        seed: decides the split.
+        by_group: keep the examples of a group on one side.
+    """
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC

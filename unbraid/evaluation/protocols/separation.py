@@ -1,0 +1,180 @@
+"""Separation: one score for how well s and d keep static and dynamic factors apart.
+
+Of every factor with classes, the accuracy above chance from its own code less that from the other
+code, each as a share of what is possible and by the strongest of SVC, k-NN and random forest with
+default settings. A code that tells nothing cannot be caught leaking, so the reconstruction error
+goes with it, as a share of the error of the mean sequence.
+
+Probes are trained on 80 % of the test sequences and scored on the other 20 %; those of a group that
+the data declare are on one side, as in `probes.py`. A label per step is read from that step's code
+(or from s); the steps of one sequence are never on both sides. A label per sequence is read from
+the flattened d; of sequences longer than 16 steps, from the first 16 steps and the mean and
+standard deviation over all.
+"""
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unbraid.data.corpus import Split
+from unbraid.evaluation.manipulate import Embedding, reconstruct
+from unbraid.evaluation.metrics.classification import chance
+from unbraid.evaluation.metrics.separation import above_chance, separation
+from unbraid.evaluation.protocols.probes import (
+    Classifier,
+    ProbeExamples,
+    can_group,
+    frequent_classes,
+    probe_accuracy,
+)
+from unbraid.methods.base import Method
+from unbraid.precision import inference
+from unbraid.records import Factor
+
+CLASSIFIERS: tuple[Classifier, ...] = ("svc", "knn", "forest")
+FLAT_STEPS = 16  # of d, as they are; of longer sequences mean and standard deviation besides
+Role = Literal["static", "dynamic"]
+
+
+@dataclass(frozen=True, slots=True)
+class FactorShare:
+    """How far each code tells one factor: 0 is chance, 1 is certainty."""
+
+    factor: str
+    role: Role
+    s: float
+    d: float
+    chance: float  # accuracy of guessing
+    s_by: str  # the classifier that is strongest
+    d_by: str
+
+    @property
+    def own(self) -> float:
+        """The share of the code that is meant to tell it."""
+        return self.s if self.role == "static" else self.d
+
+    @property
+    def other(self) -> float:
+        """The share of the code that is not."""
+        return self.d if self.role == "static" else self.s
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """The score, its parts by role (NaN where there is no such factor), and every factor."""
+
+    separation: float  # 1 is best, 0 is none, −1 is exchanged
+    static_from_s: float
+    static_from_d: float
+    dynamic_from_d: float
+    dynamic_from_s: float
+    factors: tuple[FactorShare, ...]
+
+
+def separate(codes: Embedding, split: Split, *, seeds: int = 1, limit: int = 1000) -> Separation:
+    """Return how well the codes of a split keep its factors apart.
+
+    Args:
+        codes: of the split, from `embed`.
+        split: with labels; factors that are numbers or nowhere known are left out.
+        seeds: number of random 80/20 splits.
+        limit: at most so many examples per probe, drawn at random.
+
+    Raises:
+        ValueError: no factor has two classes.
+    """
+    roles: list[tuple[Factor, Role]] = [(factor, "static") for factor in split.spec.static]
+    roles += [(factor, "dynamic") for factor in split.spec.dynamic]
+    rows = tuple(
+        _share(factor, role, _examples(codes, split, factor, limit), seeds=seeds)
+        for factor, role in roles
+        if factor.classes >= 2 and factor.name in split.labels
+        if (split.label(factor.name) >= 0).any()
+    )
+    if not rows:
+        raise ValueError(f"{split.spec.name} has no factor with classes, so nothing to separate.")
+
+    def mean(role: str, code: str) -> float:
+        shares = [getattr(row, code) for row in rows if row.role == role]
+        return float(np.mean(shares)) if shares else float("nan")
+
+    return Separation(
+        separation(np.array([row.own for row in rows]), np.array([row.other for row in rows])),
+        mean("static", "s"), mean("static", "d"), mean("dynamic", "d"), mean("dynamic", "s"), rows,
+    )  # fmt: skip
+
+
+@inference
+def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
+    """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing.
+
+    Both are over the counted elements of the same sequences; the mean sequence is the mean of every
+    element at every step over them.
+    """
+    device = next(method.parameters()).device
+    part = split.select(slice(0, limit))
+    total, count = torch.zeros((), device=device), torch.zeros((), device=device)
+    for batch in part.batches(128, device):
+        counts = batch.counts.expand_as(batch.x)
+        total = total + batch.x.where(counts, 0.0).double().sum(0)
+        count = count + counts.sum(0)
+    mean = (total / count.clamp(min=1)).float()
+    error, spread = 0.0, 0.0
+    for batch in part.batches(128, device):
+        guesses = reconstruct(method, batch), mean.expand_as(batch.x)
+        a, b = ((x - batch.x).where(batch.counts, 0.0).double().square().sum() for x in guesses)
+        error, spread = error + float(a), spread + float(b)
+    return error / max(spread, 1e-12)
+
+
+def _share(
+    factor: Factor, role: Role, examples: dict[str, ProbeExamples], *, seeds: int
+) -> FactorShare:
+    """Return how far each code tells a factor, by its strongest classifier."""
+    guess = chance(examples["s"].labels)
+
+    def score(kind: Classifier, code: str) -> float:
+        runs = (probe_accuracy(kind, examples[code], seed, by_group=True) for seed in range(seeds))
+        return above_chance(fmean(runs), guess)
+
+    (from_s, s_by), (from_d, d_by) = (
+        max((score(kind, code), kind) for kind in CLASSIFIERS) for code in ("s", "d")
+    )
+    return FactorShare(factor.name, role, from_s, from_d, guess, s_by, d_by)
+
+
+def _examples(
+    codes: Embedding, split: Split, factor: Factor, limit: int
+) -> dict[str, ProbeExamples]:
+    """Return what is learned from s and from d; groups are the data's own, else the sequences."""
+    labels, rows, steps = split.label(factor.name), np.arange(len(split)), None
+    if labels.ndim == 2:
+        rows, steps = np.nonzero(codes.mask)
+        labels = labels[rows, steps]
+    chosen, left_out = frequent_classes(labels)
+    chosen = np.random.default_rng(0).permutation(chosen)[:limit]
+    rows, labels = rows[chosen], labels[chosen]
+    d = _flat(codes, rows) if steps is None else codes.d[rows, steps[chosen]]
+    groups = split.label(split.group)[rows] if split.group else rows
+    if not can_group(ProbeExamples(d, labels, groups, left_out)):
+        groups = rows
+    return {
+        "s": ProbeExamples(codes.s[rows], labels, groups, left_out),
+        "d": ProbeExamples(d, labels, groups, left_out),
+    }
+
+
+def _flat(codes: Embedding, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return d as one vector per sequence, (N, K)."""
+    d, mask = codes.d[rows], codes.mask[rows, :, None]
+    first = (d * mask)[:, :FLAT_STEPS].reshape(len(rows), -1)
+    if d.shape[1] <= FLAT_STEPS:
+        return first
+    count = mask.sum(1).clip(1)
+    mean = (d * mask).sum(1) / count
+    spread = np.sqrt((((d - mean[:, None]) * mask) ** 2).sum(1) / count)
+    return np.concatenate([first, mean, spread], axis=1).astype(np.float32)
