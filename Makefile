@@ -24,11 +24,11 @@ test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
 slow: $(VENV)/.installed  ## tests that train for minutes
 	$(TEST_ENV) $(BIN)/pytest -q -m slow
 
-# make bench [METHODS="dbse spyl"] [PRESETS=sprites/fast] [PARTS=speed] [QUICK=1] [BASELINE=DIR]
+# make bench [METHODS="dbse spyl"] [PRESETS=sprites/fast] [PARTS=speed] [PRECISIONS=bf16] [QUICK=1] [BASELINE=DIR]
 bench: $(VENV)/.installed  ## speed, memory, FLOPs, growth; see benchmarks/README.md
 	@$(BIN)/python -m benchmarks.run $(if $(METHODS),--methods $(METHODS)) \
 	  $(if $(PRESETS),--presets $(PRESETS)) $(if $(PARTS),--parts $(PARTS)) \
-	  $(if $(QUICK),--quick) $(if $(BASELINE),--baseline "$(BASELINE)")
+	  $(if $(PRECISIONS),--precisions $(PRECISIONS)) $(if $(QUICK),--quick) $(if $(BASELINE),--baseline "$(BASELINE)")
 
 bench-flops:  ## FLOPs per training step as JSON lines, and nothing else on standard output
 	@$(MAKE) --silent $(VENV)/.installed >&2

@@ -6,7 +6,7 @@ Seconds also hold what does not grow, so their exponent may lie below that of th
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.speed import Effort, Row, count
 from benchmarks.workers import Team, Worker
 
-PRESET = "sprites/fast"
-FRAME = (3, 64, 64)
+FRAMES = {"video": (3, 64, 64), "audio": (80,), "series": (4, 10)}
+PRESETS = {"video": "sprites/fast", "audio": "timit/fast", "series": "series"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,19 +25,30 @@ class Curve:
 
     name: str
     sizes: tuple[int, ...]
+    kind: str = "video"
     batch: int = 8
     length: int = 8
     sequences: int = 128
 
+    @property
+    def preset(self) -> str:
+        """Whose networks are measured."""
+        return PRESETS[self.kind]
+
+    @property
+    def title(self) -> str:
+        """What grows, for a heading."""
+        return f"{LABELS[self.name]}, {self.kind}"
+
     def job(self, size: int, method: str, folder: Path) -> Row:
-        """Return the job at one size; its videos are made if they are not there."""
+        """Return the job at one size; its sequences are made if they are not there."""
         at = {"batch": self.batch, "length": self.length, "sequences": self.sequences}
         at |= {self.name: size} if self.name in at else {}
         codes = {"static_dim": 4 * size, "dynamic_dim": size} if self.name == "codes" else {}
         return {
-            "method": method, "preset": PRESET, "length": at["length"], "settings": codes,
+            "method": method, "preset": self.preset, "length": at["length"], "settings": codes,
             "training": {"batch_size": at["batch"]},
-            "file": str(make_videos(folder, at["sequences"], at["length"])),
+            "file": str(make_sequences(folder, self.kind, at["sequences"], at["length"])),
         }  # fmt: skip
 
 
@@ -46,6 +57,8 @@ CURVES = (
     Curve(name="batch", sizes=(8, 16, 32, 64, 128)),
     Curve(name="sequences", sizes=(500, 2000, 8000), batch=16),
     Curve(name="codes", sizes=(16, 32, 64, 128)),
+    Curve(name="length", sizes=(20, 100, 300, 1000), kind="audio", sequences=16),
+    Curve(name="length", sizes=(20, 100, 300, 1000), kind="series", sequences=16),
 )
 COSTS = {
     "gflop": "GFLOP per step", "seconds": "seconds per step", "peak_gb": "peak GB",
@@ -54,13 +67,16 @@ COSTS = {
 LABELS = {"length": "T", "batch": "batch", "sequences": "N", "codes": "D (S = 4 D)"}
 
 
-def make_videos(folder: Path, sequences: int, length: int) -> Path:
-    """Write random videos to a file, unless it is there, and return its path."""
-    path = folder / f"videos-{sequences}x{length}.npy"
+def make_sequences(folder: Path, kind: str, sequences: int, length: int) -> Path:
+    """Write random sequences to a file, unless it is there, and return its path."""
+    path = folder / f"{kind}-{sequences}x{length}.npy"
     if not path.is_file():
-        shape = (sequences, length, *FRAME)
-        x = np.lib.format.open_memmap(path, "w+", np.uint8, shape)
-        some = np.random.default_rng(0).integers(0, 256, (min(32, sequences), *shape[1:]), np.uint8)
+        shape, rng = (sequences, length, *FRAMES[kind]), np.random.default_rng(0)
+        dtype = np.uint8 if kind == "video" else np.float32
+        x = np.lib.format.open_memmap(path, "w+", dtype, shape)
+        sizes = (min(32, sequences), *shape[1:])
+        pixels = rng.integers(0, 256, sizes, np.uint8) if kind == "video" else None
+        some = rng.normal(size=sizes) if pixels is None else pixels
         for start in range(0, sequences, len(some)):
             x[start : start + len(some)] = some[: sequences - start]
         x.flush()
@@ -81,21 +97,22 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
 def grow(curve: Curve, method: str, effort: Effort, folder: Path) -> Row:
     """Measure one curve of one method; all its sizes take turns."""
     jobs = [curve.job(size, method, folder) for size in curve.sizes]
-    counted = count(jobs)
+    counted = count(jobs) if curve.kind == "video" else []
     workers = [Worker({**job, "kind": "train"}) for job in jobs]
     with Team(*workers) as team:
         team.measure(seconds=effort.seconds, rounds=effort.rounds)
     costs = {
-        "gflop": [row["gflop"] for row in counted],
         "seconds": [worker.median("each") for worker in workers],
         "peak_gb": [worker.peak for worker in workers],
         "work_gb": [worker.peak - worker.floor for worker in workers],
     }
+    if counted:  # operations of LSTMs, of which the others are made, are not counted
+        costs = {"gflop": [row["gflop"] for row in counted]} | costs
     if curve.name == "sequences":
         steps = [size // curve.batch for size in curve.sizes]
         costs["epoch_seconds"] = [n * t for n, t in zip(steps, costs["seconds"], strict=True)]
     return {
-        "method": method, "preset": PRESET, "over": curve.name, "sizes": list(curve.sizes),
+        "method": method, "preset": curve.preset, "over": curve.name, "sizes": list(curve.sizes),
         **costs,
         "exponents": {name: exponent(curve.sizes, values) for name, values in costs.items()},
     }  # fmt: skip
@@ -103,11 +120,9 @@ def grow(curve: Curve, method: str, effort: Effort, folder: Path) -> Row:
 
 def shorter(curve: Curve) -> Curve:
     """Return the curve with its first, a middle and its last size."""
-    sizes = (curve.sizes[0], curve.sizes[len(curve.sizes) // 2], curve.sizes[-1])
-    return Curve(
-        name=curve.name, sizes=sizes, batch=curve.batch, length=curve.length,
-        sequences=curve.sequences,
-    )  # fmt: skip
+    return replace(
+        curve, sizes=(curve.sizes[0], curve.sizes[len(curve.sizes) // 2], curve.sizes[-1])
+    )
 
 
 def lines(row: Mapping[str, Any]) -> list[Row]:

@@ -26,6 +26,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="*", default=[], help="all if none is named")
     parser.add_argument("--presets", nargs="*", default=[], help=f"usually {' '.join(PRESETS)}")
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--precisions", nargs="*", default=[], choices=("fp32", "bf16"))
     parser.add_argument("--quick", action="store_true", help="sprites/fast, few and short turns")
     parser.add_argument("--baseline", default="", help="folder with an adapter.py to time beside")
     parser.add_argument("--out", type=Path, default=OUT, help="JSON file")
@@ -39,6 +40,7 @@ class Bench:
         self.asked, self.folder = asked, folder
         self.effort = speed.QUICK if asked.quick else speed.Effort()
         self.presets = asked.presets or (["sprites/fast"] if asked.quick else list(PRESETS))
+        self.precisions = asked.precisions or (["fp32", "bf16"] if has_bf16() else ["fp32"])
         self.real = find_data()
         self.found: dict[str, Any] = {"machine": machine(), "quick": asked.quick}
 
@@ -50,11 +52,16 @@ class Bench:
 
     def speed(self) -> None:
         """Print FLOPs, speed, memory and waiting of every method and preset."""
-        jobs = [self._job(m, p) for p in self.presets for m in methods_of(p, self.asked.methods)]
+        jobs = [
+            self._job(method, preset) | {"precision": precision}
+            for preset in self.presets
+            for method in methods_of(preset, self.asked.methods)
+            for precision in self.precisions
+        ]
         self._tell("counting")
         rows = self.found["speed"] = []
         for job, counted in zip(jobs, speed.count(jobs), strict=True):
-            self._tell(f"{job['method']}, {job['preset']}")
+            self._tell(f"{job['method']}, {job['preset']}, {job['precision']}")
             rows.append(speed.measure(job, counted, self.effort, self.asked.baseline))
         kind = "real Sprites" if "sprites" in self.real else "synthetic videos"
         self._show(f"A training step on {kind}, and encoding", markdown(rows, SPEED))
@@ -81,16 +88,19 @@ class Bench:
         curves = [growth.shorter(c) for c in growth.CURVES] if self.asked.quick else growth.CURVES
         rows = self.found["growth"] = []
         for curve in curves:
-            for method in methods_of(growth.PRESET, chosen):
-                self._tell(f"growth over {curve.name}: {method}")
-                rows.append(growth.grow(curve, method, self.effort, self.folder))
-            lines = [line for r in rows if r["over"] == curve.name for line in growth.lines(r)]
-            self._show(f"Growth over {growth.LABELS[curve.name]}", markdown(lines))
+            known = methods_of(curve.preset)
+            grown = []
+            for method in [m for m in known if not chosen or m in chosen]:
+                self._tell(f"growth over {curve.title}: {method}")
+                grown.append(growth.grow(curve, method, self.effort, self.folder))
+            rows += grown
+            lines = [line for row in grown for line in growth.lines(row)]
+            self._show(f"Growth over {curve.title}", markdown(lines))
 
     def _job(self, method: str, preset: str) -> dict[str, Any]:
         job: dict[str, Any] = {"method": method, "preset": preset, "data": "sprites", "size": 8100}
         if "sprites" not in self.real:
-            job["file"] = str(growth.make_videos(self.folder, 512, 8))
+            job["file"] = str(growth.make_sequences(self.folder, "video", 512, 8))
         return job
 
     def _tell(self, what: str) -> None:
@@ -100,6 +110,15 @@ class Bench:
         print(f"\n## {title}\n\n{table}", flush=True)
         self.asked.out.parent.mkdir(parents=True, exist_ok=True)
         self.asked.out.write_text(json.dumps(self.found, indent=1) + "\n", encoding="utf-8")
+
+
+def has_bf16() -> bool:
+    """Say whether this machine computes in bf16 natively."""
+    import torch
+
+    from unbraid.precision import native_bf16
+
+    return native_bf16(torch.device("cpu"))
 
 
 def find_data() -> list[str]:

@@ -72,7 +72,8 @@ def measure(job: Mapping[str, Any], counted: Row, effort: Effort, baseline: str 
     """
     told = {"baseline": baseline, "about": about(job, counted)}
     row: Row = {
-        "method": job["method"], "preset": job["preset"], "batch": counted["batch"],
+        "method": job["method"], "preset": job["preset"], "precision": job["precision"],
+        "batch": counted["batch"],
         "gflop_per_step": round(counted["gflop"], 2),
         "gflop_recurrent": round(counted["recurrent"], 2),  # not among them
     }  # fmt: skip

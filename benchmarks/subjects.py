@@ -15,7 +15,8 @@ from unbraid.data import load_data
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import embed
 from unbraid.methods import find_method
-from unbraid.records import Spec
+from unbraid.precision import inference_precision
+from unbraid.records import Kind, Spec
 from unbraid.training.fit import run_plan
 from unbraid.training.plan import Plan, make_plan
 
@@ -26,25 +27,32 @@ ENDLESS = {"steps": 10**9, "validate_every": 10**9, "checkpoint_every": 10**9, "
 
 def open_plan(job: dict[str, Any]) -> tuple[Plan, Corpus]:
     """Return the plan and the data of a job: a data set by name, or a file of synthetic videos."""
-    settings = {"training": ENDLESS | job.get("training", {}), "method": job.get("settings", {})}
+    precision = {"precision": job["precision"]} if "precision" in job else {}
+    training = ENDLESS | precision | job.get("training", {})
+    settings = {"training": training, "method": job.get("settings", {})}
     if job["method"] == "spyl":  # its warm-up leaves out what costs most
         settings["method"] = {"warmup_steps": 0} | settings["method"]
     named = {"preset": job["preset"], "settings": settings}
     if not job.get("file"):
         plan = make_plan(job["data"], job["method"], **named)
         return plan, load_data(plan.data, plan.data_options)
-    return make_plan("synthetic", job["method"], kind="video", **named), open_videos(job["file"])
+    corpus = open_sequences(job["file"])
+    return make_plan("synthetic", job["method"], kind=corpus.spec.kind, **named), corpus
 
 
-def open_videos(path: str) -> Corpus:
-    """Return a `.npy` file of videos (N, T, C, H, W), uint8, as a corpus, memory-mapped."""
+def open_sequences(path: str) -> Corpus:
+    """Return a `.npy` file as a corpus, memory-mapped.
+
+    Videos (N, T, C, H, W) are uint8; audio (N, T, F) and series (N, T, W, F) are floats.
+    """
     x = np.load(path, mmap_mode="r")
+    kind: Kind = {5: "video", 4: "series", 3: "audio"}[x.ndim]  # type: ignore[assignment]
     spec = Spec(
-        name="synthetic", kind="video", frame=x.shape[2:], length=x.shape[1], size=len(x),
-        scale=(255.0,),
+        name="synthetic", kind=kind, frame=x.shape[2:], length=x.shape[1], size=len(x),
+        scale=(255.0 if kind == "video" else 1.0,),
     )  # fmt: skip
-    every, none = (Split(spec=spec, x=x, rows=np.arange(count)) for count in (len(x), 0))
-    return Corpus(spec=spec, train=every, validation=none, test=every)
+    every, one = (Split(spec=spec, x=x, rows=np.arange(count)) for count in (len(x), 1))
+    return Corpus(spec=spec, train=every, validation=one, test=every)
 
 
 class Pace(lightning.Callback):
@@ -81,6 +89,7 @@ def train(job: dict[str, Any], ask: Callable[[dict[str, Any]], int]) -> None:
 def encoding(job: dict[str, Any]) -> Turn:
     """Return the encoding of one batch, from the data to arrays of codes."""
     plan, corpus = open_plan(job)
+    inference_precision.set(job.get("precision", "auto"))
     method = find_method(plan.method)(corpus.spec, plan.method_config).eval()
     size = min(plan.training.batch_size, len(corpus.test))
     split = corpus.test.select(slice(0, size))

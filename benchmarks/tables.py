@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 SPEED = {
-    "method": "method", "preset": "preset", "batch": "batch", "gflop_per_step": "GFLOP/step",
+    "method": "method", "preset": "preset", "precision": "precision", "batch": "batch",
+    "gflop_per_step": "GFLOP/step",
     "train_seq_s": "training seq/s", "train_peak_gb": "peak GB", "waiting": "waiting",
     "encode_seq_s": "encoding seq/s", "encode_peak_gb": "peak GB, encoding", "gflop_s": "GFLOP/s",
     "of_matmul": "of matmul", "of_convolution": "of convolution",
@@ -19,7 +20,7 @@ WAITING = {
     "step_s": "seconds per step", "train_peak_gb": "peak GB", "waiting": "waiting",
 }  # fmt: skip
 BASELINE = {
-    "method": "method", "preset": "preset", "baseline": "baseline",
+    "method": "method", "preset": "preset", "precision": "precision", "baseline": "baseline",
     "baseline_train_seq_s": "its training seq/s", "train_ratio": "ours / its",
     "baseline_encode_seq_s": "its encoding seq/s", "encode_ratio": "ours / its, encoding",
     "baseline_train_peak_gb": "its peak GB", "memory_ratio": "ours / its, memory",

@@ -205,7 +205,9 @@ def chosen_steps(x: Shaped[Tensor, "B T *F"], mask: Steps) -> Shaped[Tensor, " N
 def back_in_place(
     some: Float[Tensor, " N *G"], mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B T *G"]:
-    """Return what `x[mask]` took out at its steps again, zeros elsewhere."""
+    """Undo `chosen_steps`, with zeros elsewhere."""
+    if mask.all():
+        return some.unflatten(0, mask.shape)
     every = some.new_zeros(*mask.shape, *some.shape[1:])
     every[mask] = some
     return every

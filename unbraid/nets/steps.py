@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.records import back_in_place
+from unbraid.records import back_in_place, chosen_steps
 
 
 def per_step(
@@ -16,9 +16,7 @@ def per_step(
 
     Padded steps never reach the network: they cost nothing and do not enter its BatchNorm.
     """
-    if mask.all():
-        return net(x.flatten(0, 1)).unflatten(0, mask.shape)
-    return back_in_place(net(x[mask]), mask)
+    return back_in_place(net(chosen_steps(x, mask)), mask)
 
 
 @contextmanager
