@@ -15,6 +15,7 @@ from unbraid.data.own import kind_of, read_own
 from unbraid.data.tables import Config
 from unbraid.settings import parse_sets
 from unbraid.tasks import use
+from unbraid.tasks.encode import encode
 from unbraid.training.fit import fit
 
 
@@ -362,7 +363,7 @@ def test_codes_of_another_table_need_neither_labels_nor_the_same_columns(tmp_pat
     other = other[other["time"] < 30]  # shorter: a window chosen anew would be another one
     other[["extra", "breath", "pulse", "time", "patient"]].to_csv("other.csv", index=False)
     source = use.Source(file="other.csv")
-    use.encode(run.path, source, tmp_path / "codes.npz")
+    encode(run.path, source, tmp_path / "codes.npz")
     with np.load(tmp_path / "codes.npz") as file:
         assert file["s"].shape == (3, 4)
         assert file["d"].shape == (3, 15, 4)  # windows of two rows

@@ -98,6 +98,6 @@ def test_a_run_encodes_new_sounds_when_its_training_folder_is_gone(tmp_path: Pat
     sets = parse_sets([*NET, "data.seconds=0.1", "data.bands=12", "data.conversions=0"])
     run = fit(str(tmp_path / "recordings"), "dsvae", settings=sets, out=tmp_path / "runs")
     shutil.rmtree(tmp_path / "recordings")
-    use.encode(run.path, use.Source(file=str(new)), tmp_path / "codes.npz")
+    encode(run.path, use.Source(file=str(new)), tmp_path / "codes.npz")
     with np.load(tmp_path / "codes.npz") as file:
         assert file["d"].shape == (10, 10, 4)  # 1 s in segments of ten frames of 10 ms
