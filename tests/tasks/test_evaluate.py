@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from unbraid.data.corpus import Split
+from unbraid.evaluation.protocols.separation import relative_error
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Codes, Spec, Terms
 from unbraid.settings import parse_sets
 from unbraid.tasks import use
-from unbraid.tasks.evaluate import evaluate, relative_error
+from unbraid.tasks.evaluate import evaluate
 from unbraid.tasks.report import compare, report
 from unbraid.tasks.tables import all_tables
 from unbraid.training.fit import fit

@@ -8,10 +8,10 @@ from typing import Any
 
 import unbraid
 from unbraid.data.corpus import Corpus, Split
-from unbraid.evaluation.manipulate import Embedding, embed, reconstruct
+from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.evaluation.protocols.diagnosis import diagnose
 from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
-from unbraid.evaluation.protocols.separation import relative_error, separate
+from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
 from unbraid.evaluation.protocols.series_tasks import (
     Predictor,
     code_examples,
@@ -22,14 +22,13 @@ from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.files import write_text
 from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
-from unbraid.precision import inference, inference_format
+from unbraid.precision import inference_format
 from unbraid.settings import closest
 from unbraid.tasks import judging
 from unbraid.tasks.diagnose import sentences
 from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
-NEEDED = ("reconstruction_mse", "relative_error")  # without which there is no page
 EVERY: tuple[Predictor, ...] = ("net", "linear", "boosted")
 
 
@@ -44,13 +43,19 @@ class Suite:
     task_seeds: int
     code_predictors: tuple[Predictor, ...] = EVERY
     raw_predictors: tuple[Predictor, ...] = EVERY
+    decoded: int = 1000  # test sequences of which the reconstruction error is measured, at most
+    diagnosed: int = 512  # test sequences in the diagnosis without labels, at most
+    probed: int = 3000  # examples of a probe, at most
 
 
 SUITES = {
     # Neighbours beside the papers' SVC: they find leaks in d that an SVC with defaults misses.
-    "quick": Suite(("svc", "knn"), 3, 1, 500, 1, ("net", "linear"), ("linear",)),
+    "quick": Suite(
+        ("svc", "knn"), 2, 1, 250, 1, ("net", "linear"), ("linear",),
+        decoded=250, diagnosed=128, probed=1000,
+    ),
     "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
-}
+}  # fmt: skip
 
 
 class SkippedError(Exception):
@@ -154,15 +159,15 @@ def _facts(job: Job, suite: str) -> Metrics:
 def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     """Make every measurement; what cannot be made is listed under `skipped` with the reason."""
     steps: dict[str, Callable[[Job], Any]] = {
-        "reconstruction_mse": lambda job: reconstruction_mse(job.method, job.test),
-        "relative_error": lambda job: relative_error(job.method, job.test),
         "separation": _separation,
         "probes": _probes,
         "speakers": _speakers,
         "tasks": _tasks,
         "judge": _judge,
     }
-    found: Metrics = {"skipped": {}}
+    say("measuring: reconstruction")
+    errors = reconstruction_errors(job.method, job.test, limit=job.suite.decoded)
+    found: Metrics = {"reconstruction_mse": errors[0], "relative_error": errors[1], "skipped": {}}
     for name, step in steps.items():
         say(f"measuring: {name.replace('_', ' ')}")
         try:
@@ -170,30 +175,17 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
         except SkippedError as reason:
             found["skipped"][name] = str(reason)
         except Exception as error:  # one that cannot be made never stops the others
-            if name in NEEDED or (name == "judge" and job.judge):
+            if name == "judge" and job.judge:
                 raise
             found["skipped"][name] = f"it failed: {error}"
     found["skipped"] |= _too_many(job) if "tasks" in found else {}
     rows = [ProbeRow(**row) for row in found.get("probes", [])]
     found["gaps"] = gaps(rows) if rows else {}
     say("measuring: leakage without labels")
-    diagnosis = diagnose(job.method, job.test)
+    diagnosis = diagnose(job.method, job.test, limit=job.suite.diagnosed)
     found["diagnosis"] = asdict(diagnosis)
     found["verdict"] = sentences(job.run.plan.method, diagnosis, rows)
     return found
-
-
-@inference
-def reconstruction_mse(method: Method, split: Split, *, limit: int = 1000) -> float:
-    """Mean squared error per counted element of the test sequences, in the model's units."""
-    device = next(method.parameters()).device
-    error, count = 0.0, 0.0
-    for batch in split.select(slice(0, limit)).batches(128, device):
-        squared = (reconstruct(method, batch) - batch.x).square()
-        counts = batch.counts.expand_as(batch.x)
-        error += float(squared[counts].double().sum())
-        count += float(counts.sum())
-    return error / max(count, 1.0)
 
 
 def _separation(job: Job) -> Metrics:
@@ -207,7 +199,9 @@ def _probes(job: Job) -> list[Metrics]:
     if not job.test.labels:
         raise SkippedError("the data have no labels")
     c = job.suite
-    rows = probe(job.codes, job.test, classifiers=c.classifiers, seeds=c.probe_seeds)
+    rows = probe(
+        job.codes, job.test, classifiers=c.classifiers, seeds=c.probe_seeds, limit=c.probed
+    )
     return [asdict(row) for row in rows]
 
 

@@ -108,15 +108,23 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 1, limit: int = 100
     )  # fmt: skip
 
 
-@inference
 def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
-    """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing.
+    """Squared reconstruction error over that of the mean sequence, 0 is best, 1 tells nothing."""
+    return reconstruction_errors(method, split, limit=limit)[1]
 
-    Both are over the counted elements of the same sequences; the mean sequence is the mean of every
-    element at every step over them.
+
+@inference
+def reconstruction_errors(
+    method: Method, split: Split, *, limit: int = 1000
+) -> tuple[float, float]:
+    """Return the mean squared error per element, in the model's units, and the relative error.
+
+    Both are over the counted elements of at most `limit` sequences, spread over the split. The
+    relative error is that of the model over that of the mean sequence, which is the mean of every
+    element at every step over the same sequences.
     """
     device = next(method.parameters()).device
-    part = split.select(slice(0, limit))
+    part = split.select(np.unique(np.linspace(0, len(split) - 1, limit).astype(int)))
     total, count = torch.zeros((), device=device), torch.zeros((), device=device)
     for batch in part.batches(128, device):
         counts = batch.counts.expand_as(batch.x)
@@ -128,7 +136,7 @@ def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:
         guesses = reconstruct(method, batch), mean.expand_as(batch.x)
         a, b = ((x - batch.x).where(batch.counts, 0.0).double().square().sum() for x in guesses)
         error, spread = error + float(a), spread + float(b)
-    return error / max(spread, 1e-12)
+    return error / max(float(count.sum()), 1.0), error / max(spread, 1e-12)
 
 
 def _share(
