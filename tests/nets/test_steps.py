@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid.nets.steps import frozen_statistics, per_step
+from unbraid.nets.steps import folded, frozen_statistics, per_step
 
 MASK = torch.tensor([[True, True, True], [True, False, False]])
 
@@ -54,3 +54,15 @@ def test_statistics_thaw_after_an_error():
     assert norm.momentum == 0.3
     norm(torch.randn(8, 4))
     assert norm.num_batches_tracked.item() == 1
+
+
+def test_a_folded_net_computes_the_same_without_batchnorm_and_leaves_the_model_alone():
+    net = nn.Sequential(nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), nn.LeakyReLU())
+    x = torch.randn(4, 2, 6, 6)
+    net(x)  # moves the running statistics
+    net.eval()
+    short = folded(net)
+    torch.testing.assert_close(short(x), net(x))
+    assert not any(isinstance(part, nn.BatchNorm2d) for part in short.modules())
+    assert isinstance(net[1], nn.BatchNorm2d)
+    assert folded(net.train()) is net

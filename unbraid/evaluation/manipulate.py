@@ -16,6 +16,7 @@ from torch import Tensor
 
 from unbraid.data.corpus import Split
 from unbraid.methods.base import Method
+from unbraid.nets.steps import folded
 from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Sequences
 
@@ -49,7 +50,7 @@ def embed(method: Method, split: Split, *, batch_size: int = 128, devices: int =
 
 def embed_batches(method: Method, split: Split, *, batch_size: int = 128) -> Iterator[Embedding]:
     """Yield the codes of a split batch by batch: those of `embed`, but never all in memory."""
-    device = next(method.parameters()).device
+    device, method = next(method.parameters()).device, folded(method)
     for batch in split.batches(batch_size, device):
         z = encode(method, batch)
         yield Embedding(*(part.cpu().numpy() for part in (z.s, z.d, batch.mask)))
