@@ -2,36 +2,91 @@ from copy import deepcopy
 
 import pytest
 import torch
+from torch.nn import Parameter
 
-from unbraid.training.muon import POLYNOMIAL, ROUNDS, Muon, orthogonal
+from unbraid.training.muon import CONSTANT, LARGE, TERMS, TURNS, Muon, gram, orthogonal_factors
+
+BOTH = [torch.float32, torch.bfloat16]
+
+
+def step_of(gradient: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """How far a matrix of zeros moves at its first step, of size one."""
+    p = Parameter(torch.zeros_like(gradient))
+    p.grad = gradient
+    Muon([p], lr=1.0, matrix_lr=1.0, dtype=dtype).step()
+    return -p.detach()
 
 
 def _by_singular_values(x: torch.Tensor) -> torch.Tensor:
-    """The same step written out: the polynomial acts on every singular value by itself."""
+    """The same step written out: the rational function acts on every singular value by itself."""
     u, values, v = torch.linalg.svd(x.double(), full_matrices=False)
     values = values / values.square().sum().sqrt()
-    a, b, c = POLYNOMIAL
-    for _ in range(ROUNDS):
-        values = a * values + b * values**3 + c * values**5
+    values = values * (CONSTANT + sum(w / (values.square() + shift) for w, shift in TERMS))
     return u @ torch.diag(values) @ v * max(1.0, x.shape[0] / x.shape[1]) ** 0.5
 
 
 @pytest.mark.parametrize("shape", [(6, 40), (24, 24), (40, 6), (1, 9)])
 def test_a_step_has_the_directions_of_the_momentum_and_evened_sizes(shape):
     torch.manual_seed(0)
-    x = torch.randn(shape) * torch.logspace(0, -3, shape[1])
+    x = torch.randn(shape) * torch.logspace(0, -1, shape[1])
     wanted = _by_singular_values(x)
-    assert float((orthogonal(x) - wanted).norm() / wanted.norm()) < 1e-3
+    assert float((step_of(x) - wanted).norm() / wanted.norm()) < 1e-3
 
 
-def test_a_zero_gradient_moves_nothing():
-    assert torch.equal(orthogonal(torch.zeros(3, 5)), torch.zeros(3, 5))
+@pytest.mark.parametrize("dtype", BOTH)
+def test_singular_values_of_a_step_lie_near_one(dtype):
+    torch.manual_seed(0)
+    u, _, v = torch.linalg.svd(torch.randn(20, 30), full_matrices=False)
+    step = step_of(u @ torch.diag(torch.logspace(0, -2.3, 20)) @ v, dtype)
+    values = torch.linalg.svdvals(step)
+    assert values.min() > 0.8 and values.max() < 1.2
+
+
+def test_matrices_of_one_size_are_treated_together_as_one_by_one():
+    torch.manual_seed(0)
+    grams = [gram(torch.randn(shape)) for shape in ((5, 9), (7, 3), (12, 5), (5, 6))]
+    alone = [orthogonal_factors([one.clone()])[0] for one in grams]
+    for ours, wanted in zip(orthogonal_factors(grams), alone, strict=True):
+        torch.testing.assert_close(ours, wanted)
+
+
+def test_a_convolution_in_channels_last_moves_as_a_contiguous_one():
+    torch.manual_seed(0)
+    x = torch.randn(6, 5, 4, 4)
+    other = step_of(x.contiguous(memory_format=torch.channels_last))
+    torch.testing.assert_close(other, step_of(x), rtol=1e-4, atol=1e-5)
+
+
+def test_large_matrices_take_turns_and_step_as_often_as_they_are_far():
+    torch.manual_seed(0)
+    large, small = Parameter(torch.zeros(LARGE, LARGE)), Parameter(torch.zeros(4, 4))
+    optimizer = Muon([large, small], lr=1.0, matrix_lr=1.0)
+    moved = []
+    for _ in range(2 * TURNS):
+        before = large.detach().clone(), small.detach().clone()
+        large.grad, small.grad = torch.randn(LARGE, LARGE), torch.randn(4, 4)
+        optimizer.step()
+        moved.append(
+            [
+                float((p.detach() - old).norm())
+                for p, old in zip((large, small), before, strict=True)
+            ]
+        )
+    steps = [far for far, _ in moved if far]
+    assert len(steps) == 2
+    assert all(TURNS * 0.8 * LARGE**0.5 < far < TURNS * 1.2 * LARGE**0.5 for far in steps)
+    assert all(near for _, near in moved)
+
+
+@pytest.mark.parametrize("dtype", BOTH)
+def test_a_zero_gradient_moves_nothing(dtype):
+    assert torch.equal(step_of(torch.zeros(3, 5), dtype), torch.zeros(3, 5))
 
 
 def test_vectors_move_as_with_adam():
     torch.manual_seed(1)
-    one = torch.nn.Parameter(torch.randn(7))
-    other = torch.nn.Parameter(one.detach().clone())
+    one = Parameter(torch.randn(7))
+    other = Parameter(one.detach().clone())
     ours, adam = Muon([one], lr=0.1, matrix_lr=1.0), torch.optim.Adam([other], lr=0.1)
     for _ in range(5):
         for p, optimizer in ((one, ours), (other, adam)):
@@ -43,19 +98,19 @@ def test_vectors_move_as_with_adam():
 
 def test_its_state_goes_through_a_state_dict():
     torch.manual_seed(0)
-    weights = [torch.nn.Parameter(torch.randn(4, 3)), torch.nn.Parameter(torch.randn(4))]
+    weights = [Parameter(torch.randn(LARGE, LARGE)), Parameter(torch.randn(4))]
 
-    def steps(optimizer: Muon, some: list[torch.nn.Parameter], count: int) -> None:
+    def steps(optimizer: Muon, some: list[Parameter], count: int) -> None:
         for _ in range(count):
             optimizer.zero_grad()
             sum(p.square().sum() for p in some).backward()
             optimizer.step()
 
     first = Muon(weights, lr=0.01, matrix_lr=0.01)
-    steps(first, weights, 3)
-    copies = [torch.nn.Parameter(p.detach().clone()) for p in weights]
+    steps(first, weights, TURNS + 1)
+    copies = [Parameter(p.detach().clone()) for p in weights]
     second = Muon(copies, lr=0.01, matrix_lr=0.01)
     second.load_state_dict(deepcopy(first.state_dict()))
-    steps(first, weights, 2)
-    steps(second, copies, 2)
+    steps(first, weights, TURNS)
+    steps(second, copies, TURNS)
     assert all(torch.equal(a, b) for a, b in zip(weights, copies, strict=True))
