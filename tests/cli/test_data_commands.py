@@ -63,7 +63,8 @@ def test_sound_data_end_in_a_command_and_code_0(run_data):
 
 def test_unusable_data_end_in_a_numbered_problem_and_code_2(run_data, tmp_path):
     path = tmp_path / "odd.npz"
-    np.savez(path, x=np.zeros((30, 4, 3, 20, 20), np.uint8))
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 4, 3, 20, 20), np.uint8)
+    np.savez(path, x=pixels)
     code, out, err = run_data("check", str(path))
     assert code == 2
     said = " ".join(out.split())

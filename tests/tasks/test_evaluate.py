@@ -68,6 +68,7 @@ class _Guess(Method):
 
     def __init__(self, guess: np.ndarray | None) -> None:
         super().__init__()
+        self.spec = Spec(name="made", kind="audio", frame=(3,), length=4)
         self.guess, self.weight = guess, torch.nn.Parameter(torch.zeros(1))
 
     def encode(self, batch: Batch) -> Codes:

@@ -37,7 +37,7 @@ def printed(dataset: str, metric: str) -> list[Published]:
     """Return what was printed of one metric on one data set, best first.
 
     >>> [row.method for row in printed("etth1", "oil_temperature_mae")][:2]
-    ['DBSE anchor T', 'DBSE anchor T/2']
+    ['DiffSDA', 'raw features (DiffSDA re-run)']
     """
     found = [row for row in published() if (row.dataset, row.metric) == (dataset, metric)]
     return sorted(found, key=lambda row: row.value, reverse=bool(found) and found[0].better == "up")
