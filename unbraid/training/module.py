@@ -76,8 +76,7 @@ class TrainingModule(lightning.LightningModule):
 def make_optimizer(parameters: Iterable[Parameter], config: TrainingConfig) -> Optimizer:
     """Return the optimiser that the settings ask for."""
     if config.optimizer == "muon":
-        dtype = torch.bfloat16 if config.number_format == "bf16" else torch.float32
-        return Muon(parameters, lr=config.lr, matrix_lr=config.matrix_lr, dtype=dtype)
+        return Muon(parameters, lr=config.lr, matrix_lr=config.matrix_lr)
     return Adam(parameters, lr=config.lr, foreach=True)
 
 
