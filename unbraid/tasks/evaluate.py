@@ -46,13 +46,14 @@ class Suite:
     decoded: int = 1000  # test sequences of which the reconstruction error is measured, at most
     diagnosed: int = 512  # test sequences in the diagnosis without labels, at most
     probed: int = 3000  # examples of a probe, at most
+    separated: int = 1000  # examples of a probe of the separation score, at most
 
 
 SUITES = {
     # Neighbours beside the papers' SVC: they find leaks in d that an SVC with defaults misses.
     "quick": Suite(
         ("svc", "knn"), 2, 1, 250, 1, ("net", "linear"), ("linear",),
-        decoded=250, diagnosed=128, probed=1000,
+        decoded=250, diagnosed=128, probed=1000, separated=500,
     ),
     "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
 }  # fmt: skip
@@ -190,7 +191,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
 
 def _separation(job: Job) -> Metrics:
     try:
-        return asdict(separate(job.codes, job.test))
+        return asdict(separate(job.codes, job.test, limit=job.suite.separated))
     except ValueError as reason:
         raise SkippedError(str(reason).rstrip(".")) from None
 
