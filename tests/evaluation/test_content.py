@@ -17,6 +17,7 @@ class _Known(Method):
     def __init__(self, x_hat: np.ndarray) -> None:
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.spec = Spec(name="voices", kind="audio", frame=(3,), length=5)
         self.x_hat, self.seen = torch.from_numpy(x_hat), 0
 
     def encode(self, batch: Batch) -> Codes:

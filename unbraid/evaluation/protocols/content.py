@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Split
-from unbraid.evaluation.manipulate import Embedding
+from unbraid.evaluation.manipulate import Embedding, reconstruct
 from unbraid.evaluation.protocols.speakers import average
 from unbraid.methods.base import Method
 
@@ -84,13 +84,11 @@ def r2_by_halves(inputs: Floats, targets: Floats, half: NDArray[Any]) -> float:
     return 1 - left / whole
 
 
-@torch.inference_mode()
 def _frames(method: Method, split: Split) -> tuple[Floats, Floats]:
     """Return true and decoded frames, (N, T, F) each."""
     device = next(method.parameters()).device
     pairs = [
-        (batch.x.cpu(), method.decode(method.encode(batch)).cpu())
-        for batch in split.batches(128, device)
+        (batch.x.cpu(), reconstruct(method, batch).cpu()) for batch in split.batches(128, device)
     ]
     true, decoded = (torch.cat(column).double().numpy() for column in zip(*pairs, strict=True))
     return true, decoded
