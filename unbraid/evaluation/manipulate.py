@@ -44,13 +44,16 @@ def embed(method: Method, split: Split, *, batch_size: int = 128, devices: int =
         from unbraid.evaluation.sharded import embed_by
 
         return embed_by(devices, method, split, batch_size=batch_size)
-    parts = list(embed_batches(method, split, batch_size=batch_size))
+    parts = list(embed_batches(folded(method), split, batch_size=batch_size))
     return Embedding(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("s", "d", "mask")))
 
 
 def embed_batches(method: Method, split: Split, *, batch_size: int = 128) -> Iterator[Embedding]:
-    """Yield the codes of a split batch by batch: those of `embed`, but never all in memory."""
-    device, method = next(method.parameters()).device, folded(method)
+    """Yield the codes of a split batch by batch, never all in memory.
+
+    They are those of `embed` if the method is `folded`, which is done once for many calls.
+    """
+    device = next(method.parameters()).device
     for batch in split.batches(batch_size, device):
         z = encode(method, batch)
         yield Embedding(*(part.cpu().numpy() for part in (z.s, z.d, batch.mask)))

@@ -25,6 +25,7 @@ import unbraid
 from unbraid.data.cache import file_hash
 from unbraid.evaluation.manipulate import Embedding, embed_batches
 from unbraid.methods.base import Method
+from unbraid.nets.steps import folded
 from unbraid.precision import inference, inference_format
 from unbraid.settings import at_least
 from unbraid.tasks.encode.parts import Parts, locked
@@ -81,7 +82,7 @@ def encode(
                 _prepare(parts, job, source, console)
             if place().size > 1:
                 dist.barrier()
-            _encode_parts(job.method, parts, console)
+            _encode_parts(folded(job.method), parts, console)
         if first:
             with console.status(f"writing {target.path}"):
                 target.write(parts, "" if source.file else source.split)
