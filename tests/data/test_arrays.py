@@ -21,6 +21,14 @@ def _sizes(corpus) -> tuple[int, ...]:
     return tuple(len(corpus.split(part)) for part in ("train", "validation", "test"))
 
 
+def test_a_corpus_prints_as_one_line_and_not_as_its_arrays():
+    corpus = from_arrays(_x(40, 6, 3), labels={"who": np.arange(40) % 4})
+    assert repr(corpus).startswith(f"Corpus({corpus.spec.name}, series of ")
+    assert (
+        repr(corpus.test) == f"Split({corpus.spec.name}: {len(corpus.test)} sequences; labels: who)"
+    )
+
+
 def test_it_is_a_public_name():
     assert unbraid.from_arrays is from_arrays
 

@@ -29,7 +29,7 @@ class RowSource(Protocol):
     def __getitem__(self, rows: Any, /) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Split:
     """Some rows of arrays that may be larger than memory.
 
@@ -58,6 +58,9 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Split({self.spec.name}: {len(self)} sequences; labels: {', '.join(self.labels)})"
 
     def take(self, index: Any, device: torch.device | str = "cpu") -> Batch:
         """Return the sequences at positions `index` of this split, ready for a model.
@@ -102,7 +105,7 @@ class Split:
             yield self.take(slice(start, start + size), device)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Corpus:
     """A data set: training for learning, validation for choosing, test to be read once.
 
@@ -119,6 +122,12 @@ class Corpus:
     validation: Split
     test: Split
     skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        s = self.spec
+        shape = " x ".join(map(str, (s.length, *s.frame)))
+        counts = ", ".join(f"{len(self.split(n))} {n}" for n in ("train", "validation", "test"))
+        return f"Corpus({s.name}, {s.kind} of {shape}: {counts} sequences)"
 
     def split(self, name: str) -> Split:
         """Return a split by name."""

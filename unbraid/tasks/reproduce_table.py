@@ -12,6 +12,7 @@ from typing import Any
 from unbraid.data import data_title
 from unbraid.files import read_ours, write_text
 from unbraid.report.published import published
+from unbraid.tasks.reproduce_methods import refresh
 from unbraid.tasks.reproduce_plan import VARIANTS, Comparison, Metric, Row, Variant
 from unbraid.tasks.reproduce_runs import FORMAT
 from unbraid.tasks.reproduce_words import page
@@ -118,12 +119,14 @@ def command(
 def write_tables(found: Sequence[Result], table: Path) -> Path:
     """Write `results.json` and, for people, `RESULTS.md`; return the latter's path.
 
-    The page lies beside the table, or above it if the folder of the table is called `results`.
+    The page lies beside the table, or above it if the folder of the table is called `results`. A
+    README beside it that has a place for the table by method gets that, too.
     """
     folder = table.parent
     beside = folder.parent if folder.resolve().name == "results" else folder
     write_text(table, json.dumps(list(found), indent=1) + "\n")
     write_text(beside / "RESULTS.md", page(found))
+    refresh(beside / "README.md", found)
     return beside / "RESULTS.md"
 
 

@@ -31,12 +31,17 @@ def page(found: Sequence[Result]) -> str:
 
 
 def _section(row: Result) -> tuple[str, str]:
-    """Return comparison and protocol; the command names the comparison."""
-    return shlex.split(row["command"])[2], row["protocol"]
+    """Return comparison and protocol."""
+    return comparison_of(row), row["protocol"]
+
+
+def comparison_of(row: Result) -> str:
+    """Return the name of the comparison a row belongs to; its command has it."""
+    return shlex.split(row["command"])[2]
 
 
 def _chapter(name: str, protocol: str, rows: list[Result]) -> str:
-    comparison = _known(name)
+    comparison = known(name)
     title = comparison.title if comparison else name
     lines = [f"## {name}: {title}" if comparison else f"## {name}", ""]
     lines += [f"Data: {rows[0]['dataset']}. Protocol, {protocol}.", ""]
@@ -52,7 +57,7 @@ def _chapter(name: str, protocol: str, rows: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def _known(name: str) -> Comparison | None:
+def known(name: str) -> Comparison | None:
     """Return a comparison of ours; a file of somebody's own may be gone by now."""
     try:
         return find_comparison(name)
