@@ -14,7 +14,8 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "fit": "training.fit",
     "resume": "training.fit",
-    "open_run": "training.fit",
+    "open_run": "runs",
+    "Run": "runs",
     "load_model": "methods.store",
     "save_model": "methods.store",
     "load_data": "data",
@@ -29,6 +30,18 @@ _HOMES = {
     "interpolate": "evaluation.manipulate",
     "cross": "evaluation.manipulate",
     "probe": "evaluation.protocols.probes",
+    "evaluate": "tasks.evaluate",
+    "diagnose": "tasks.diagnose",
+    "write_report": "tasks.report:report",  # `unbraid.report` is the folder of pages
+    "register_method": "methods",
+    "register_dataset": "data",
+    "DataEntry": "data:Entry",
+    "Method": "methods",
+    "VariationalMethod": "methods",
+    "Encoder": "nets.parts",
+    "Decoder": "nets.parts",
+    "Corpus": "data.corpus",
+    "Split": "data.corpus",
     "Batch": "records",
     "Codes": "records",
     "Spec": "records",
@@ -40,7 +53,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `import unbraid` itself is instant."""
     if name not in _HOMES:
         raise AttributeError(f"module 'unbraid' has no attribute '{name}'.")
-    return getattr(import_module(f"unbraid.{_HOMES[name]}"), name)
+    home, _, other = _HOMES[name].partition(":")
+    return getattr(import_module(f"unbraid.{home}"), other or name)
 
 
 def __dir__() -> list[str]:

@@ -2,10 +2,11 @@ import pytest
 
 from unbraid.data import load_data
 from unbraid.evaluation.judge import JudgeConfig, fingerprint, fit_judge, save_judge
+from unbraid.runs import Run
 from unbraid.tasks.judge_curve import draw_curves, judge_curve, minutes_at
 from unbraid.tasks.judging import Scoring
 from unbraid.training.callbacks import read_rows
-from unbraid.training.fit import Run, run_plan
+from unbraid.training.fit import run_plan
 from unbraid.training.plan import make_plan
 
 SIZES = {"train": 24, "validation": 8, "test": 8}

@@ -9,10 +9,11 @@ import pytest
 
 from unbraid.data import load_data
 from unbraid.evaluation.judge import JudgeConfig, fingerprint, fit_judge, save_judge
+from unbraid.runs import Run, run_folder
 from unbraid.settings import parse_sets
 from unbraid.tasks.report import compare, measured, report
 from unbraid.training.command import fit_command
-from unbraid.training.fit import Run, run_folder, run_plan
+from unbraid.training.fit import run_plan
 from unbraid.training.plan import make_plan
 
 SIZES = {"train": 24, "validation": 8, "test": 20}

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.tasks.studies import rows, tiny_search
+from unbraid.runs import open_corpus, open_run
 from unbraid.tasks import tune as tuning
 from unbraid.tasks import tune_study, tune_trial
 from unbraid.tasks.tune import tune
 from unbraid.tasks.tune_report import in_order
 from unbraid.tasks.tune_search import enter
-from unbraid.training.fit import open_corpus, open_run
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.plan import make_plan
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from unbraid.evaluation.protocols.probes import ProbeRow, gaps
+from unbraid.runs import open_run
 from unbraid.settings import parse_sets
 from unbraid.tasks.tune import tune
 from unbraid.tasks.tune_agree import agree, row
 from unbraid.tasks.tune_labels import probe_gap
 from unbraid.tasks.tune_search import make_search
-from unbraid.training.fit import open_run
 
 NET = ["method.net.hidden=8", "method.static_dim=4", "method.dynamic_dim=4", "training.steps=3",
        "training.batch_size=4"]  # fmt: skip

@@ -18,11 +18,12 @@ from safetensors.torch import load_file
 import unbraid
 from unbraid.data.arrays import from_arrays
 from unbraid.precision import inference_precision
+from unbraid.runs import Run, open_run
 from unbraid.tasks.encode import EncodeConfig, encode
 from unbraid.tasks.encode.target import Target
 from unbraid.tasks.use import Source
 from unbraid.training.callbacks import read_rows
-from unbraid.training.fit import Run, open_run, resume, run_plan
+from unbraid.training.fit import resume, run_plan
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.plan import Plan, make_plan
 from unbraid.training.processes import Place, launch, must_launch, place

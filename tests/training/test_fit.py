@@ -15,10 +15,11 @@ from unbraid.data.arrays import from_arrays
 from unbraid.methods.base import Method
 from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
+from unbraid.runs import Run, open_run
 from unbraid.training import callbacks
 from unbraid.training.callbacks import Clock, read_rows
 from unbraid.training.checkpoint import read_checkpoint
-from unbraid.training.fit import CHECKPOINT, Run, fit, open_run, resume, run_plan
+from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
 from unbraid.training.guards import CollapseWatch, NonFiniteLossError
 from unbraid.training.plan import Plan, make_plan
 

@@ -12,9 +12,10 @@ from unbraid.data.corpus import Corpus
 from unbraid.methods import cdsvae
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.records import Terms
+from unbraid.runs import Run
 from unbraid.training import stages
 from unbraid.training.callbacks import read_rows
-from unbraid.training.fit import Run, run_plan
+from unbraid.training.fit import run_plan
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.plan import make_plan
 from unbraid.training.profile import Profile

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from unbraid.files import hold
+from unbraid.runs import Run
 from unbraid.training.callbacks import read_rows
-from unbraid.training.fit import CHECKPOINT, Run, resume, run_plan
+from unbraid.training.fit import CHECKPOINT, resume, run_plan
 from unbraid.training.plan import Plan, make_plan
 
 TINY: dict[str, Any] = {"static_dim": 4, "dynamic_dim": 3, "net": {"hidden": 6}}

@@ -26,9 +26,9 @@ def evaluate(
     """Measure a run on its test split: error, separation, probes, judge, tasks, leakage."""
     from rich.console import Console
 
+    from unbraid.runs import torch_device
     from unbraid.tasks import evaluate as work
     from unbraid.tasks.tables import all_tables, on_screen
-    from unbraid.training.fit import torch_device
 
     console = Console()
     where = torch_device(device)
@@ -53,8 +53,8 @@ def report(
     device: Device = "auto",
 ) -> None:
     """Write RUN/report.html, or for several runs a comparison: figures, pictures, settings."""
+    from unbraid.runs import torch_device
     from unbraid.tasks import report as work
-    from unbraid.training.fit import torch_device
 
     where = torch_device(device)
     if len(runs) == 1:

@@ -30,11 +30,11 @@ def methods(
     json: Json = False,
 ) -> None:
     """Show the methods, or the settings and presets of one."""
-    from unbraid.methods import METHODS, find_method
+    from unbraid.methods import find_method, method_names
     from unbraid.settings import as_table, flat
     from unbraid.training.plan import preset_names
 
-    chosen = {name: find_method(name)} if name else METHODS
+    chosen = {key: find_method(key) for key in ([name] if name else method_names())}
     facts: list[dict[str, Any]] = [
         {
             "name": key,

@@ -21,10 +21,10 @@ def diagnose(
     """Find leakage between s and d, without labels too, and say what to try."""
     from rich.console import Console
 
+    from unbraid.runs import torch_device
     from unbraid.tasks.diagnose import diagnose as work
     from unbraid.tasks.diagnose import diagnosis_table
     from unbraid.tasks.judging import leakage_screen
-    from unbraid.training.fit import torch_device
 
     found = work(run, split=split, judge=judge, device=torch_device(device))
     Console().print(diagnosis_table(found))

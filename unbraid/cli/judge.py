@@ -30,9 +30,9 @@ def fit(
     """Train a classifier with labels, to judge what models of the same data generate."""
     from rich.console import Console
 
+    from unbraid.runs import torch_device
     from unbraid.settings import parse_sets
     from unbraid.tasks.judging import accuracy_table, fit_judge
-    from unbraid.training.fit import torch_device
 
     console = Console()
     folder = fit_judge(
@@ -59,8 +59,8 @@ def score(
     """Keep one code, draw the other, and let a judge say what shows (test split)."""
     from rich.console import Console
 
+    from unbraid.runs import torch_device
     from unbraid.tasks import judging
-    from unbraid.training.fit import torch_device
 
     scoring = judging.Scoring(repeats=repeats, means=means, limit=limit, minimum=minimum)
     metrics = judging.score(run, judge, scoring, device=torch_device(device))
@@ -83,9 +83,9 @@ def curve(
     """Judge the kept checkpoints of runs: accuracy over minutes of training."""
     from pathlib import Path
 
+    from unbraid.runs import torch_device
     from unbraid.tasks.judge_curve import draw_curves, judge_curve
     from unbraid.tasks.judging import Scoring
-    from unbraid.training.fit import torch_device
 
     def say(point: dict[str, float]) -> None:
         step, minutes, *rest = point.items()

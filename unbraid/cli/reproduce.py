@@ -42,9 +42,9 @@ def reproduce(
         raise ValueError("which comparison? `unbraid reproduce --list` shows them.")
     from rich.console import Console
 
+    from unbraid.runs import torch_device
     from unbraid.tasks.reproduce import Request
     from unbraid.tasks.reproduce import reproduce as work
-    from unbraid.training.fit import torch_device
 
     console = Console()
     request = Request(

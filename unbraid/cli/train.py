@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lightning import Callback
     from rich.console import Console
 
-    from unbraid.training.fit import Run
+    from unbraid.runs import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +47,7 @@ def fit(
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from rich.console import Console
 
+    from unbraid import runs
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
     from unbraid.training.plan import make_plan
@@ -56,7 +57,7 @@ def fit(
     settings = parse_sets(sets or [])
     if max_minutes is not None:
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
-    where = training.torch_device(device)
+    where = runs.torch_device(device)
     if resume:
         if data or preset is not None:
             raise ValueError("--resume takes data and preset from the run: leave them out.")
@@ -68,7 +69,7 @@ def fit(
         raise ValueError("which data? Try `unbraid fit toy-sprites`, or --resume RUN.")
     else:
         plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
-        folder = training.run_folder(out, plan)
+        folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
         console.print(
             f"{method} on {data}, {note}, seed {seed} -> {folder}", highlight=False, soft_wrap=True

@@ -49,11 +49,11 @@ def tune(
     """Search good settings without labels; a stopped study goes on by the same command."""
     from rich.console import Console
 
+    from unbraid.runs import torch_device
     from unbraid.settings import parse_sets
     from unbraid.tasks import tune as work
     from unbraid.tasks.tune_report import results_table
     from unbraid.tasks.tune_search import make_search
-    from unbraid.training.fit import torch_device
 
     console, where = Console(), torch_device(device)
     search = make_search(

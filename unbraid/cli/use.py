@@ -21,8 +21,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
+    from unbraid.runs import torch_device
     from unbraid.tasks.use import Source
-    from unbraid.training.fit import torch_device
 
     try:
         positions = tuple(int(word) for word in index.split(",") if word.strip())

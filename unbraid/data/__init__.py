@@ -11,6 +11,7 @@ from typing import Any
 
 from unbraid.data.corpus import Corpus, Split
 from unbraid.data.own import is_path, kind_of, load_own, own_options
+from unbraid.plugins import load_plugin, plugin_names
 from unbraid.settings import build, closest
 
 __all__ = [
@@ -22,7 +23,10 @@ __all__ = [
     "data_module",
     "data_options",
     "data_title",
+    "dataset_names",
+    "is_dataset",
     "load_data",
+    "register_dataset",
 ]  # fmt: skip
 
 
@@ -30,11 +34,12 @@ __all__ = [
 class Entry:
     """A line of the catalogue; the module is imported when the data set is asked for.
 
-    The module has `Config`, a frozen dataclass of options, and `load(config: Config) -> Corpus`.
+    The module (one of this folder, the full name of another, or a module itself) has `Config`, a
+    frozen dataclass of options, and `load(config: Config) -> Corpus`.
     One that reads files also has `SET`, a `Published`, and its `Config` begins with `root`.
     """
 
-    module: str
+    module: str | ModuleType
     kind: str
     about: str
     embedded: bool = False
@@ -102,7 +107,7 @@ def load_data(name: str, options: Mapping[str, Any] | None = None) -> Corpus:
             path.
         options: settings of the data set, e.g. `{"train": 500}`, or of the reader of the path.
     """
-    if name not in DATASETS and is_path(name):
+    if not is_dataset(name) and is_path(name):
         return load_own(name, options)
     module = data_module(name)
     return module.load(build(module.Config, options or {}, where=f"data set {name}"))
@@ -110,17 +115,48 @@ def load_data(name: str, options: Mapping[str, Any] | None = None) -> Corpus:
 
 def data_module(name: str) -> ModuleType:
     """Return the module of a data set of the catalogue."""
-    if name not in DATASETS:
+    if not is_dataset(name):
         raise KeyError(
-            f"there is no data set or file '{name}'.{closest(name, DATASETS)} "
+            f"there is no data set or file '{name}'.{closest(name, dataset_names())} "
             "`unbraid data list` shows all; your own data go by their path."
         )
-    return import_module(f"unbraid.data.{DATASETS[name].module}")
+    module = DATASETS[name].module
+    if isinstance(module, ModuleType):
+        return module
+    return import_module(module if "." in module else f"unbraid.data.{module}")
+
+
+def is_dataset(name: str) -> bool:
+    """Say whether a name is one of the catalogue, registered, or of an installed package."""
+    if name not in DATASETS and (found := load_plugin("unbraid.datasets", name)) is not None:
+        register_dataset(name, found)
+    return name in DATASETS
+
+
+def dataset_names() -> list[str]:
+    """Return the names of all data sets there are, the catalogue's first."""
+    return list(dict.fromkeys([*DATASETS, *plugin_names("unbraid.datasets")]))
+
+
+def register_dataset(name: str, entry: Entry) -> None:
+    """Make a data set known by a name: to `load_data`, `fit` and the command line.
+
+    Args:
+        name: must not be that of another data set.
+        entry: where its module is, its kind, and what it is in a few words.
+    """
+    if not isinstance(entry, Entry):
+        raise TypeError(f"a data set is registered as unbraid.data.Entry, got {entry!r}.")
+    if entry.kind not in ("video", "audio", "series"):
+        raise ValueError(f"{name}: kind must be video, audio or series, got {entry.kind!r}.")
+    if DATASETS.get(name, entry) != entry:
+        raise ValueError(f"there is a data set '{name}' already. Choose another name.")
+    DATASETS[name] = entry
 
 
 def data_options(name: str, table: Mapping[str, Any], *, where: str) -> Any:
     """Return the settings of a data set or path, checked: its `Config`."""
-    if name not in DATASETS and is_path(name):
+    if not is_dataset(name) and is_path(name):
         return own_options(name, table, where=where)
     return build(data_module(name).Config, table, where=where)
 
@@ -137,7 +173,7 @@ def data_title(name: str) -> str:
 
 def data_kind(name: str, options: Mapping[str, Any] | None = None) -> str:
     """Return video, audio or series."""
-    if name not in DATASETS and is_path(name):
+    if not is_dataset(name) and is_path(name):
         return kind_of(name, options)
     data_module(name)
     return DATASETS[name].kind

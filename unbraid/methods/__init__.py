@@ -1,19 +1,87 @@
-"""One paper is one file; this is the catalogue."""
+"""One paper is one file; this is the catalogue, to which anybody can add."""
+
+import inspect
 
 from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.spyl import SPYL
+from unbraid.plugins import load_plugin, plugin_names
 from unbraid.settings import closest
 
-__all__ = ["METHODS", "Method", "VariationalMethod", "count_parameters", "find_method"]
+__all__ = [
+    "METHODS", "Method", "VariationalMethod", "count_parameters", "find_method", "method_label",
+    "method_name", "method_names", "register_method",
+]  # fmt: skip
 
 METHODS: dict[str, type[Method]] = {"dsvae": DSVAE, "cdsvae": CDSVAE, "spyl": SPYL, "dbse": DBSE}
 
 
 def find_method(name: str) -> type[Method]:
-    """Return a method of the catalogue by name."""
+    """Return a method by name: of the catalogue, registered, or of an installed package."""
     if name not in METHODS:
-        raise KeyError(f"there is no method '{name}'.{closest(name, METHODS)}")
+        found = load_plugin("unbraid.methods", name)
+        if found is None:
+            raise KeyError(
+                f"there is no method '{name}'.{closest(name, method_names())} A method of your own "
+                "is known once the module is imported that calls unbraid.register_method."
+            )
+        register_method(name, found)
     return METHODS[name]
+
+
+def method_names() -> list[str]:
+    """Return the names of all methods there are, the catalogue's first."""
+    return list(dict.fromkeys([*METHODS, *plugin_names("unbraid.methods")]))
+
+
+def method_name(cls: type[Method]) -> str:
+    """Return the name a method is known by; a class that has none yet is registered.
+
+    Its name is then that of the class in small letters.
+    """
+    for name, known in METHODS.items():
+        if known is cls:
+            return name
+    register_method(cls.__name__.lower(), cls)
+    return cls.__name__.lower()
+
+
+def method_label(name: str) -> str:
+    """Return the name of a method as papers print it.
+
+    >>> method_label("cdsvae")
+    'C-DSVAE'
+    """
+    cls = METHODS.get(name)
+    return name if cls is None else cls.label or cls.__name__
+
+
+def register_method(name: str, cls: object) -> None:
+    """Make a method known by a name: to `fit`, the command line, reports and saved models.
+
+    Args:
+        name: small letters, digits and dashes; must not be that of another method.
+        cls: a subclass of `Method` that answers the four verbs and has a `Config`, a frozen
+            dataclass with defaults for all settings.
+    """
+    if not isinstance(cls, type) or not issubclass(cls, Method):
+        raise TypeError(f"a method is a subclass of unbraid.Method, got {cls!r}.")
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise TypeError(f"{cls.__name__} does not answer all verbs of a method: write {missing}.")
+    if not hasattr(getattr(cls, "Config", None), "__dataclass_fields__"):
+        raise TypeError(
+            f"{cls.__name__} has no Config: a dataclass of its settings, with defaults."
+        )
+    if not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-_"):
+        raise ValueError(f"a name has small letters, digits and dashes, got {name!r}.")
+    if METHODS.get(name, cls) is not cls and not _same_source(METHODS[name], cls):
+        raise ValueError(f"there is a method '{name}' already: {METHODS[name]!r}. Choose another.")
+    METHODS[name] = cls
+
+
+def _same_source(one: type, other: type) -> bool:
+    """Say whether a class is an other one defined again, as in a notebook cell that was re-run."""
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)

@@ -21,7 +21,9 @@ Errors = Float[Tensor, "B T"]
 class Method(nn.Module, ABC):
     """A way to split sequences into what stays and what moves."""
 
-    paper: ClassVar[str]
+    label: ClassVar[str] = ""
+    """Its name as papers print it; empty: that of the class."""
+    paper: ClassVar[str] = ""
     """Authors, short title, where printed."""
     Config: ClassVar[type[Any]]
     """The frozen dataclass of its settings."""

@@ -31,7 +31,7 @@ from torch import Tensor
 from unbraid.latents.posterior import PooledPosterior, SequencePosterior
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
-from unbraid.nets import NetConfig, decoder_for, encoder_for
+from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.contrastive import info_nce
 from unbraid.objectives.evidence import negative_elbo
@@ -74,6 +74,7 @@ class CDSVAEConfig:
 class CDSVAE(VariationalMethod):
     """DSVAE with two contrastive terms and I(s; d)."""
 
+    label: ClassVar[str] = "C-DSVAE"
     paper: ClassVar[str] = (
         "Bai, Wang, Gomes, Contrastively Disentangled Sequential Variational Autoencoder, "
         "NeurIPS 2021"
@@ -81,16 +82,19 @@ class CDSVAE(VariationalMethod):
     Config = CDSVAEConfig
     posterior: SequencePosterior | PooledPosterior
 
-    def __init__(self, spec: Spec, config: CDSVAEConfig) -> None:
+    def __init__(
+        self, spec: Spec, config: CDSVAEConfig,
+        encoder: Encoder | None = None, decoder: Decoder | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
-        self.encoder = encoder_for(spec, net)
+        self.encoder = encoder or encoder_for(spec, net)
         self.posterior = SHUFFLED[c.posterior](
             self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
         )
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
-        self.decoder = decoder_for(spec, net, c.static_dim + c.dynamic_dim)
+        self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
         self.dynamic_view = dynamic_view_for(spec, c.dynamic_view)
 
     def loss(self, batch: Batch, step: int) -> Terms:

@@ -29,7 +29,7 @@ from unbraid.latents.anchored import (
     moving_steps,
 )
 from unbraid.methods.base import VariationalMethod, check_sizes
-from unbraid.nets import NetConfig, decoder_for, encoder_for
+from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.objectives.evidence import kl_dynamic, kl_static
 from unbraid.records import Batch, Codes, Spec, Terms
 
@@ -58,23 +58,27 @@ class DBSEConfig:
 class DBSE(VariationalMethod):
     """Static from one element, dynamics from the rest less the static."""
 
+    label: ClassVar[str] = "DBSE"
     paper: ClassVar[str] = (
         "Berman, Naiman, Arbiv, Fadlon, Azencot, Sequential Disentanglement by Extracting Static "
         "Information From A Single Sequence Element, ICML 2024"
     )
     Config = DBSEConfig
 
-    def __init__(self, spec: Spec, config: DBSEConfig) -> None:
+    def __init__(
+        self, spec: Spec, config: DBSEConfig,
+        encoder: Encoder | None = None, decoder: Decoder | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
-        self.encoder = encoder_for(spec, net)
+        self.encoder = encoder or encoder_for(spec, net)
         self.posterior = AnchoredPosterior(
             self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden,
             anchor=c.anchor, subtract=c.subtract,
         )  # fmt: skip
         self.prior = AnchoredPrior(c.dynamic_dim, net.hidden, net.prior_layers, anchor=c.anchor)
-        self.decoder = decoder_for(spec, net, c.static_dim + c.dynamic_dim)
+        self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config

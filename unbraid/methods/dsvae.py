@@ -22,7 +22,15 @@ from typing import ClassVar, Literal
 from unbraid.latents.posterior import POSTERIORS, PlacedPosterior
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
-from unbraid.nets import NetConfig, StampDecoder, decoder_for, encoder_for, stamps_for
+from unbraid.nets import (
+    Decoder,
+    Encoder,
+    NetConfig,
+    StampDecoder,
+    decoder_for,
+    encoder_for,
+    stamps_for,
+)
 from unbraid.objectives.evidence import negative_elbo
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
 
@@ -48,15 +56,19 @@ class DSVAEConfig:
 class DSVAE(VariationalMethod):
     """One static code, one dynamic code per step, an LSTM prior, and the evidence bound."""
 
+    label: ClassVar[str] = "DSVAE"
     paper: ClassVar[str] = "Li and Mandt, Disentangled Sequential Autoencoder, ICML 2018"
     Config = DSVAEConfig
 
-    def __init__(self, spec: Spec, config: DSVAEConfig) -> None:
+    def __init__(
+        self, spec: Spec, config: DSVAEConfig,
+        encoder: Encoder | None = None, decoder: Decoder | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
         sizes = (c.static_dim, c.dynamic_dim)
-        self.encoder = encoder_for(spec, net)
+        self.encoder = encoder or encoder_for(spec, net)
         stamps = stamps_for(spec, net, sizes) if c.posterior == "placed" else None
         self.posterior = (
             PlacedPosterior(self.encoder.features, stamps.seen, *sizes, net.hidden)
@@ -64,7 +76,7 @@ class DSVAE(VariationalMethod):
             else POSTERIORS[c.posterior](self.encoder.features, *sizes, net.hidden)
         )
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
-        self.decoder = stamps or decoder_for(spec, net, sum(sizes))
+        self.decoder = decoder or stamps or decoder_for(spec, net, sum(sizes))
 
     def infer(self, batch: Batch) -> tuple[Features, Posterior]:
         if not isinstance(self.decoder, StampDecoder):

@@ -34,7 +34,7 @@ from torch import Tensor
 from unbraid.latents.posterior import POSTERIORS
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
-from unbraid.nets import NetConfig, decoder_for, encoder_for
+from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.contrastive import info_nce_against
 from unbraid.objectives.divergence import flatten_steps, pairwise_kl
@@ -87,19 +87,23 @@ class Bank:
 class SPYL(VariationalMethod):
     """C-DSVAE's model and objective with views sampled and predicted by the model."""
 
+    label: ClassVar[str] = "SPYL"
     paper: ClassVar[str] = "Naiman, Berman, Azencot, Sample and Predict Your Latent, ICML 2023"
     Config = SPYLConfig
 
-    def __init__(self, spec: Spec, config: SPYLConfig) -> None:
+    def __init__(
+        self, spec: Spec, config: SPYLConfig,
+        encoder: Encoder | None = None, decoder: Decoder | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
-        self.encoder = encoder_for(spec, net)
+        self.encoder = encoder or encoder_for(spec, net)
         self.posterior = POSTERIORS[c.posterior](
             self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
         )
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
-        self.decoder = decoder_for(spec, net, c.static_dim + c.dynamic_dim)
+        self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config

@@ -11,11 +11,13 @@ from safetensors.torch import load_file, save_file
 
 import unbraid
 from unbraid.files import read_ours, write_text, write_whole
-from unbraid.methods import METHODS, Method, find_method
+from unbraid.methods import Method, find_method, method_name
+from unbraid.nets import Decoder, Encoder
 from unbraid.records import Factor, Spec
 from unbraid.settings import as_table, build
 
 FORMAT = "unbraid-model-1"
+PARTS = ("encoder", "decoder")  # networks that can be brought
 
 
 def save_model(method: Method, folder: Path, training: dict[str, Any] | None = None) -> None:
@@ -27,13 +29,13 @@ def save_model(method: Method, folder: Path, training: dict[str, Any] | None = N
         training: what is known of its training, kept in `model.json`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    name = next(name for name, cls in METHODS.items() if cls is type(method))
     about = {
         "format": FORMAT,
         "unbraid": unbraid.__version__,
-        "method": name,
+        "method": method_name(type(method)),
         "config": as_table(method.config),
         "spec": dataclasses.asdict(method.spec),
+        "parts": own_parts(method),
         "training": training or {},
     }
     weights = {
@@ -43,16 +45,37 @@ def save_model(method: Method, folder: Path, training: dict[str, Any] | None = N
     write_text(folder / "model.json", json.dumps(about, indent=1))
 
 
-def load_model(folder: Path, device: str | torch.device = "cpu") -> Method:
+def own_parts(method: Method) -> dict[str, str]:
+    """Return the networks that somebody brought: the class of each, by the name of the part."""
+    parts = {name: type(part) for name in PARTS if (part := getattr(method, name, None))}
+    inside = type(method).__module__.split(".")[0]
+    return {
+        name: f"{cls.__module__}.{cls.__qualname__}"
+        for name, cls in parts.items()
+        if cls.__module__.split(".")[0] not in ("unbraid", inside)
+    }
+
+
+def load_model(
+    folder: str | Path, device: str | torch.device = "cpu", **parts: Encoder | Decoder
+) -> Method:
     """Return a saved model, ready for use (evaluation mode).
+
+    Args:
+        folder: of the model or the run.
+        device: where it goes.
+        **parts: `encoder=` and `decoder=`, if the model was trained with networks of your own:
+            new ones of the same sizes. A model never says itself what is to be imported.
 
     Raises:
         ValueError: if the files are missing, foreign or damaged; the sentence says which.
     """
+    folder = Path(folder)
     about = read_about(folder)
+    _check_parts(folder, about.get("parts", {}), parts)
     try:
         cls, spec = find_method(about["method"]), spec_from_table(about["spec"])
-        method = cls(spec, build(cls.Config, about["config"], where="config"))
+        method = cls(spec, build(cls.Config, about["config"], where="config"), **parts)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder / 'model.json'} is damaged: {error}.") from None
     path = folder / "model.safetensors"
@@ -66,6 +89,15 @@ def load_model(folder: Path, device: str | torch.device = "cpu") -> Method:
         first = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
         raise ValueError(f"{path} does not belong to {folder / 'model.json'}: {first}") from None
     return method.to(device).eval()
+
+
+def _check_parts(folder: Path, wanted: dict[str, str], given: dict[str, Any]) -> None:
+    missing = [f"{name}=... ({cls})" for name, cls in wanted.items() if name not in given]
+    if missing:
+        raise ValueError(
+            f"the model of {folder} was trained with networks of its maker, which are not saved. "
+            f"Give them: unbraid.load_model(folder, {', '.join(missing)})."
+        )
 
 
 def read_about(folder: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from unbraid.nets.audio import AudioDecoder, AudioEncoder
 from unbraid.nets.frames import FrameDecoder, FrameEncoder
+from unbraid.nets.parts import Decoder, Encoder
 from unbraid.nets.series import SeriesDecoder, SeriesEncoder
 from unbraid.nets.stamps import StampDecoder
 from unbraid.records import Spec
@@ -39,10 +40,6 @@ class NetConfig:
                 f"series_layers must end as it starts, e.g. [32, 64, 32], got "
                 f"{list(self.series_layers)}."
             )
-
-
-Encoder = FrameEncoder | AudioEncoder | SeriesEncoder
-Decoder = FrameDecoder | StampDecoder | AudioDecoder | SeriesDecoder
 
 
 def encoder_for(spec: Spec, net: NetConfig) -> Encoder:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from unbraid.nets.parts import Decoder, Encoder
 from unbraid.records import back_in_place, chosen_steps
 
 M = TypeVar("M", bound=nn.Module)
@@ -42,7 +43,7 @@ def folded(model: M) -> M:
 
 
 @contextmanager
-def frozen_statistics(*parts: nn.Module) -> Iterator[None]:
+def frozen_statistics(*parts: Encoder | Decoder) -> Iterator[None]:
     """Normalise by batch statistics as in training, but do not let them move the running ones.
 
     Used for generated sequences, which must not shift what real data will be normalised by.

@@ -1,9 +1,9 @@
 """The data sets there are, and which of them are at hand."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from unbraid.data import DATASETS, data_module
+from unbraid.data import DATASETS, data_module, dataset_names, is_dataset
 from unbraid.data.cache import find_prepared
 
 
@@ -12,10 +12,14 @@ def data_facts() -> list[dict[str, Any]]:
 
     Both are paths, empty where there is none.
     """
-    return [
-        {"name": name, **asdict(entry), "prepared": _prepared(name), "files": _files(name)}
-        for name, entry in DATASETS.items()
-    ]
+    return [_facts(name) for name in dataset_names() if is_dataset(name)]
+
+
+def _facts(name: str) -> dict[str, Any]:
+    entry = DATASETS[name]
+    if not isinstance(entry.module, str):
+        entry = replace(entry, module=entry.module.__name__)
+    return {"name": name, **asdict(entry), "prepared": _prepared(name), "files": _files(name)}
 
 
 def origin(fact: dict[str, Any]) -> str:
@@ -47,7 +51,8 @@ def _files(name: str) -> str:
     if DATASETS[name].embedded:
         return ""
     try:
-        root = data_module(name).SET.root("")
+        published = getattr(data_module(name), "SET", None)
+        root = published.root("") if published else None
     except ImportError:
         return ""  # one data set that cannot be imported must not hide the others
     return str(root) if root else ""

@@ -15,8 +15,8 @@ from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
 from unbraid.evaluation.protocols.verdict import LEAKS, verdict
 from unbraid.files import write_text
+from unbraid.runs import open_run
 from unbraid.tasks.judging import Scoring, score
-from unbraid.training.fit import open_run
 
 Found = dict[str, Any]
 

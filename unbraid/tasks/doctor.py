@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from unbraid.data import DATASETS, data_options, load_data
+from unbraid.data import data_options, is_dataset, load_data
 from unbraid.data.corpus import Corpus
 from unbraid.data.examine import Contents, examine
-from unbraid.methods import METHODS, count_parameters
+from unbraid.methods import count_parameters, find_method, method_names
 from unbraid.records import Spec
 from unbraid.settings import Table, as_table, flat
 from unbraid.tasks.findings import Case, Finding, Planned, find
@@ -65,8 +65,8 @@ def check_data(
         problem = Finding("problem", _sentence(error))
         return Examination(data=name, ready=False, findings=(problem,), settings=settings)
     contents, spec = examine(data, deep=deep), data.spec
-    methods = tuple(_planned(name, method, spec, options) for method in METHODS)
-    case = Case(contents, methods, settings, published=name in DATASETS)
+    methods = tuple(_planned(name, method, spec, options) for method in method_names())
+    case = Case(contents, methods, settings, published=is_dataset(name))
     findings = find(case)
     ready = not any(finding.level == "problem" for finding in findings)
     return Examination(
@@ -87,7 +87,7 @@ def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | No
         settings = {"data": options} if options else None
         plan = make_plan(name, method, settings=settings, kind=spec.kind)
         with torch.device("meta"):
-            model = METHODS[method](spec, plan.method_config)
+            model = find_method(method)(spec, plan.method_config)
     except (ValueError, KeyError, ImportError) as error:
         return Planned(method=method, refusal=_sentence(error))
     return Planned(

@@ -23,10 +23,10 @@ from unbraid.files import write_text
 from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
 from unbraid.precision import inference_format
+from unbraid.runs import Run, open_run
 from unbraid.settings import closest
 from unbraid.tasks import judging
 from unbraid.tasks.diagnose import sentences
-from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
 EVERY: tuple[Predictor, ...] = ("net", "linear", "boosted")

@@ -10,9 +10,9 @@ from unbraid.evaluation import judge as judges
 from unbraid.evaluation.protocols.generation import Draws, JudgedRow, judge_generations
 from unbraid.figures.judge_curves import judge_curves
 from unbraid.figures.save import save_figure
+from unbraid.runs import Run, open_run
 from unbraid.tasks.judging import Scoring
 from unbraid.training.callbacks import read_rows, write_rows
-from unbraid.training.fit import Run, open_run
 
 Point = dict[str, float]
 NAME = "judge_curve"

@@ -24,8 +24,8 @@ from unbraid.evaluation.protocols.generation import (
     leakage_table,
 )
 from unbraid.files import write_text
+from unbraid.runs import open_run
 from unbraid.settings import at_least, build, closest
-from unbraid.training.fit import open_run
 
 Metrics = dict[str, Any]
 SECTIONS = ("data", "judge")

@@ -15,12 +15,12 @@ from unbraid.figures.save import save_figure
 from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
+from unbraid.runs import Run, open_run
 from unbraid.tasks import use
 from unbraid.tasks.analyses import attempt, draw_analyses, drawn
 from unbraid.tasks.evaluate import add_judge, evaluate, open_job
 from unbraid.tasks.tables import all_tables
 from unbraid.training.command import fit_command
-from unbraid.training.fit import Run, open_run
 
 Metrics = dict[str, Any]
 CAPTIONS = {

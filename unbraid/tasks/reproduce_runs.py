@@ -15,12 +15,13 @@ from unbraid.data import load_data
 from unbraid.files import hold, read_ours, write_text
 from unbraid.methods import count_parameters
 from unbraid.report.version import code_version
+from unbraid.runs import Run
 from unbraid.settings import Table, as_table, flat
 from unbraid.tasks import judging
 from unbraid.tasks.reproduce_plan import RAW, Budget, Comparison, Row, Variant
 from unbraid.tasks.reproduce_scores import Sheet
 from unbraid.training.checkpoint import read_checkpoint
-from unbraid.training.fit import Run, resume, run_plan
+from unbraid.training.fit import resume, run_plan
 from unbraid.training.folder import CHECKPOINT
 from unbraid.training.plan import Plan, read_plan
 

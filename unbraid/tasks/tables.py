@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.table import Table as ScreenTable
 
+from unbraid.methods import method_label
 from unbraid.report.parts import Table
 from unbraid.report.published import printed
 from unbraid.tasks.diagnose import diagnosis_rows
@@ -15,7 +16,6 @@ NAMES = {
     "forest": "a random forest",
     "knn": "a nearest-neighbour vote",
 }
-PAPERS = {"dsvae": "DSVAE", "cdsvae": "C-DSVAE", "spyl": "SPYL", "dbse": "DBSE"}
 SCORES = {
     "accuracy": "accuracy_pct",
     "inception_score": "inception_score",
@@ -147,7 +147,7 @@ def _published_table(judged: Metrics) -> list[Table]:
         theirs = {p.method: f"{p.value:g}" for p in printed(judged["data"], metric)}
         best = printed(judged["data"], metric)[0]
         ours = f"{factor * row['mean']:.3f} ± {factor * row['std']:.3f}"
-        own = theirs.get(PAPERS.get(judged["method"], ""), "-")
+        own = theirs.get(method_label(judged["method"]), "-")
         rows.append([metric, ours, own, f"{best.value:g} ({best.method})"])
     if not rows:
         return []

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from unbraid.runs import Run, open_corpus
 from unbraid.tasks.tune_report import line, write_results
 from unbraid.tasks.tune_search import Search, enter
 from unbraid.tasks.tune_study import Study
 from unbraid.tasks.tune_trial import run_trial
-from unbraid.training.fit import Run, open_corpus
 from unbraid.training.splits import check_splits
 
 Say = Callable[[str], None]

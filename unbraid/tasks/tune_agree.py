@@ -15,11 +15,11 @@ from unbraid.evaluation.metrics.agreement import regret, spearman
 from unbraid.figures.agreement import agreement_figure
 from unbraid.figures.save import save_figure
 from unbraid.files import write_text
+from unbraid.runs import Run, open_corpus
 from unbraid.tasks.tune_labels import Scores, labelled_scores
 from unbraid.tasks.tune_report import NAMES
 from unbraid.tasks.tune_search import Search
 from unbraid.tasks.tune_study import Study
-from unbraid.training.fit import Run, open_corpus
 from unbraid.training.splits import check_splits
 
 Found = dict[str, Any]

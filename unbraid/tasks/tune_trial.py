@@ -17,9 +17,10 @@ from unbraid.evaluation.protocols.diagnosis import diagnose
 from unbraid.evaluation.protocols.selection import held_out_nats, leakage
 from unbraid.files import write_text
 from unbraid.methods.base import Method
+from unbraid.runs import Run
 from unbraid.tasks.tune_search import Search
 from unbraid.tasks.tune_study import CHECKS, CRITERIA, Claim
-from unbraid.training.fit import Run, resume, run_plan
+from unbraid.training.fit import resume, run_plan
 from unbraid.training.folder import CHECKPOINT
 from unbraid.training.plan import Plan
 

@@ -17,9 +17,9 @@ from unbraid.figures.render import render
 from unbraid.files import write_whole
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Spec
+from unbraid.runs import open_run
 from unbraid.settings import build
 from unbraid.shapes import check_axes
-from unbraid.training.fit import open_run
 from unbraid.training.module import seed_draws
 from unbraid.training.plan import Plan
 

@@ -116,6 +116,7 @@ class LogBook(lightning.Callback):
             self.counts[name] = self.counts.get(name, 0) + 1
         if trainer.global_step % self.every == 0:
             self.flush(trainer.global_step)
+            tell_loggers(trainer, "train", self.row)
 
     def flush(self, step: int) -> None:
         """Write the means since the last row."""
@@ -135,6 +136,13 @@ class LogBook(lightning.Callback):
         self.sums, self.counts = state_dict["sums"], state_dict["counts"]
         self.notes = state_dict["notes"]
         self.watch.collapsed = set(state_dict.get("collapsed", ()))  # older runs kept none
+
+
+def tell_loggers(trainer: Trainer, stage: str, row: Row) -> None:
+    """Give a row to the loggers a user brought: `train/loss`, `validation/kl_static` and so on."""
+    values = {f"{stage}/{name}": value for name, value in row.items() if name != "step"}
+    for logger in trainer.loggers:
+        logger.log_metrics(values, step=int(row["step"]))
 
 
 def append_row(path: Path, row: Row) -> None:
@@ -241,6 +249,7 @@ class Validation(lightning.Callback):
             return
         self.row = {"step": float(step)} | self.measure(module)
         append_row(self.path, self.row)
+        tell_loggers(trainer, "validation", self.row)
         if self.config.patience:
             self._compare(trainer, module.method, step)
 

@@ -4,8 +4,8 @@ import json
 import shlex
 from typing import Any
 
+from unbraid.runs import Run, run_folder
 from unbraid.settings import flat, parse_sets
-from unbraid.training.fit import Run, run_folder
 from unbraid.training.plan import MEMORY, Plan, preset_plan
 
 

@@ -1,25 +1,22 @@
 """Train a method on a data set into a run folder, or go on with one."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightning
-import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rich.console import Console
 
-from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
-from unbraid.data.own import load_own
 from unbraid.data.problems import check_trainable
 from unbraid.files import hold
-from unbraid.methods import Method, find_method
-from unbraid.methods.store import load_model, read_about, save_model
+from unbraid.methods import Method, find_method, method_name
+from unbraid.methods.store import save_model
+from unbraid.runs import Run, open_corpus, open_run, run_folder, torch_device
 from unbraid.training import folder
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
@@ -27,81 +24,18 @@ from unbraid.training.folder import CHECKPOINT
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule, seed_draws
-from unbraid.training.plan import CATALOGUE, MEMORY, Plan, make_plan, read_plan
+from unbraid.training.plan import Plan, make_plan, read_plan
 from unbraid.training.processes import launch, must_launch, place, with_console
 from unbraid.training.progress import Display, tell_emulated, tell_skipped
-from unbraid.training.splits import check_splits, split_facts
+from unbraid.training.splits import split_facts
 from unbraid.training.stream import BatchStream
-from unbraid.training.trainer import make_trainer, quiet, stop_on_signal
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run folder: config.toml, splits.csv, log.csv, checkpoints/, model.safetensors and .json."""
-
-    path: Path
-
-    @property
-    def plan(self) -> Plan:
-        """The settings the run was made with."""
-        return read_plan(self.path / "config.toml")
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What `model.json` says of the model and its training."""
-        return read_about(self.path)
-
-    def model(self, device: str = "cpu") -> Method:
-        """Return the trained model, ready for use."""
-        return load_model(self.path, device)
-
-    def corpus(self) -> Corpus:
-        """Return the data set the run was trained on, or say that it has changed."""
-        corpus = open_corpus(self.plan)
-        if (self.path / "model.json").is_file():
-            check_splits(corpus, self.about["training"].get("splits", {}), self.path)
-        return corpus
-
-    def history(self, device: str = "cpu") -> Iterator[tuple[int, Method]]:
-        """Yield (step, model) of the checkpoints that were kept, and of the finished model."""
-        kept = {int(p.stem[5:]): p for p in (self.path / "checkpoints").glob("step-*.safetensors")}
-        last = self.about["training"]["steps"]
-        for step in sorted(step for step in kept if step < last):
-            model = self.model(device)
-            model.load_state_dict(method_weights(read_checkpoint(kept[step])))
-            yield step, model
-        yield last, self.model(device)
-
-
-def open_run(path: str | Path) -> Run:
-    """Return the run of a folder, or say that it is none."""
-    run = Run(Path(path))
-    if not (run.path / "config.toml").is_file():
-        raise ValueError(f"{run.path} is not a run folder: it has no config.toml.")
-    return run
-
-
-def open_corpus(plan: Plan) -> Corpus:
-    """Return the data of a plan: a data set of the catalogue, or a file or folder."""
-    if plan.reader == MEMORY:
-        raise ValueError(
-            f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: "
-            "give the sequences yourself (--input FILE.npz, or corpus= in Python)."
-        )
-    if plan.reader == CATALOGUE:
-        return load_data(plan.data, plan.data_options)
-    return load_own(plan.data, plan.data_options, name=plan.reader)
-
-
-def run_folder(root: str | Path, plan: Plan) -> Path:
-    """Return `<root>/<data>/<method>/<seed>`."""
-    return Path(root) / Path(plan.data).stem / plan.method / str(plan.seed)
+from unbraid.training.trainer import Loggers, make_trainer, quiet, stop_on_signal
 
 
 def run_plan(  # noqa: PLR0913
     plan: Plan, path: str | Path, *, corpus: Corpus | None = None,
-    console: Console | None = None, device: str = "cpu", devices: int = 1,
-    callbacks: Sequence[lightning.Callback] = (),
+    method: Method | None = None, console: Console | None = None, device: str = "cpu",
+    devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
 ) -> Run:  # fmt: skip
     """Train by a plan into a new run folder.
 
@@ -109,10 +43,12 @@ def run_plan(  # noqa: PLR0913
         plan: what to do, from `make_plan`.
         path: the run folder; must not hold a run yet, or one that has no checkpoint so far.
         corpus: the data, if they are in memory already.
+        method: the model to train, if it is made already; its settings are then those of the plan.
         console: where progress is shown; nowhere if None.
         device: where to train.
         devices: how many processes (on a CPU) or GPUs of this machine share every batch.
         callbacks: Lightning's, added to our own.
+        logger: Lightning's loggers (TensorBoard, W&B, MLflow), told what the log is told.
 
     Raises:
         NonFiniteLossError: the run folder then holds the last good state.
@@ -122,11 +58,15 @@ def run_plan(  # noqa: PLR0913
         folder.check_free(run.path)
     if must_launch(devices):
         _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
-        task = partial(run_plan, plan, path, corpus=corpus, device=device, callbacks=callbacks)
+        task = partial(
+            run_plan, plan, path, corpus=corpus, method=method, device=device, callbacks=callbacks,
+            logger=logger,
+        )  # fmt: skip
         return launch(devices, partial(with_console, task, shown=console is not None))
     check_trainable(corpus := corpus or open_corpus(plan))
     plan = plan.on(device, corpus.spec.kind)
-    session = _Session(plan, corpus, run, console, device, more=callbacks)
+    extras = _Extras(method, tuple(callbacks), logger)
+    session = _Session(plan, corpus, run, console, device, extras=extras)
     with hold(run.path) if first else nullcontext():
         if first:
             folder.check_free(run.path)  # another process may have been faster
@@ -138,8 +78,8 @@ def run_plan(  # noqa: PLR0913
 
 def resume(  # noqa: PLR0913
     path: str | Path, *, settings: Mapping[str, Any] | None = None, corpus: Corpus | None = None,
-    console: Console | None = None, device: str = "cpu", devices: int = 1,
-    callbacks: Sequence[lightning.Callback] = (),
+    method: Method | None = None, console: Console | None = None, device: str = "cpu",
+    devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
 ) -> Run:  # fmt: skip
     """Go on with a run where it stopped; the result equals that of an uninterrupted run.
 
@@ -147,30 +87,34 @@ def resume(  # noqa: PLR0913
         path: the run folder.
         settings: what to change from here on, e.g. a longer budget or a smaller rate.
         corpus: the data, if they are in memory only.
+        method: a model made as before, if it has networks of your own; its weights are replaced.
         console: where progress is shown; nowhere if None.
         device: where to train.
         devices: see `run_plan`; they need not be as many as before.
         callbacks: Lightning's, added to our own.
+        logger: see `run_plan`.
     """
     run = open_run(path)
     plan = read_plan(run.path / "config.toml", settings)
     if not folder.is_begun(run.path):  # cut off before its first checkpoint
         return run_plan(
-            plan, path, corpus=corpus, console=console, device=device, devices=devices,
-            callbacks=callbacks,
+            plan, path, corpus=corpus, method=method, console=console, device=device,
+            devices=devices, callbacks=callbacks, logger=logger,
         )  # fmt: skip
     folder.check_change(run.path, run.plan, plan)
     if must_launch(devices):
         task = partial(
-            resume, path, settings=settings, corpus=corpus, device=device, callbacks=callbacks
-        )
+            resume, path, settings=settings, corpus=corpus, method=method, device=device,
+            callbacks=callbacks, logger=logger,
+        )  # fmt: skip
         return launch(devices, partial(with_console, task, shown=console is not None))
     with hold(run.path) if place().rank == 0 else nullcontext():
         state = read_checkpoint(run.path / CHECKPOINT)
         corpus = corpus or open_corpus(plan)
         folder.check_data(run.path, corpus)
         plan = plan.on(device, corpus.spec.kind)
-        session = _Session(plan, corpus, run, console, device, more=callbacks)
+        extras = _Extras(method, tuple(callbacks), logger)
+        session = _Session(plan, corpus, run, console, device, extras=extras)
         folder.check_weights(run.path, state, session.module.method, [run.plan, plan])
         tell_emulated(plan, device, console)
         if session.first:
@@ -179,18 +123,37 @@ def resume(  # noqa: PLR0913
     return run
 
 
+class _Extras(NamedTuple):
+    """What a user brings to a training."""
+
+    method: Method | None
+    callbacks: tuple[lightning.Callback, ...]
+    logger: Loggers
+
+    def made(self, plan: Plan, corpus: Corpus) -> Method:
+        """Return the model to train: the one that was brought, else that of the plan."""
+        if self.method is None:
+            return find_method(plan.method)(corpus.spec, plan.method_config)
+        if self.method.spec != corpus.spec:
+            raise ValueError(
+                f"the model was made for {self.method.spec}, and the data are {corpus.spec}. Make "
+                "it with the spec of these data: Method(corpus.spec, config)."
+            )
+        return self.method.train()
+
+
 class _Session:
     """One call of Lightning's Trainer and what is written around it."""
 
     def __init__(
         self, plan: Plan, corpus: Corpus, run: Run, console: Console | None, device: str,
-        *, more: Sequence[lightning.Callback],
+        *, extras: _Extras,
     ) -> None:  # fmt: skip
         self.plan, self.run, self.corpus = plan, run, corpus
         here = place()
         self.first = here.rank == 0  # of several processes one writes
         seed_draws(plan.seed, "start")
-        method = find_method(plan.method)(corpus.spec, plan.method_config)
+        method = extras.made(plan, corpus)
         c = plan.training
         c = replace(c, batch_size=min(c.batch_size, len(corpus.train)))
         stream = BatchStream(
@@ -213,9 +176,9 @@ class _Session:
         if self.first and console is not None:
             callbacks.append(Display(console, self.book, self.clock, self.validation, self.steps))
         callbacks.append(Checkpoints(run.path / CHECKPOINT, c.checkpoint_every, c.keep_every))
-        callbacks.extend(more)
+        callbacks.extend(extras.callbacks)
         reuse_memory()
-        self.trainer = make_trainer(callbacks, self.steps, c, device)
+        self.trainer = make_trainer(callbacks, self.steps, c, device, logger=extras.logger)
 
     def go(self, checkpoint: Path | None) -> None:
         """Train until the budget is used up, the user stops it, or the loss is not finite."""
@@ -263,37 +226,50 @@ class _Session:
 
 
 def fit(  # noqa: PLR0913 the front door
-    data: str | Corpus, method: str = "dbse", *, preset: str | None = None,
-    settings: Mapping[str, Any] | None = None, seed: int = 0, out: str | Path = "runs",
-    console: Console | None = None, device: str = "cpu", devices: int = 1,
+    data: str | Corpus, method: str | type[Method] | Method = "dbse", *,
+    preset: str | None = None, settings: Mapping[str, Any] | None = None, seed: int = 0,
+    out: str | Path = "runs", console: Console | None = None, device: str = "auto",
+    devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
 ) -> Run:  # fmt: skip
     """Train a method on a data set into `<out>/<data>/<method>/<seed>`.
 
     Args:
         data: a name of the catalogue, the path of a file or folder, or a
             corpus in memory (`from_arrays`).
-        method: a name of the catalogue of methods.
+        method: a name of the catalogue of methods, a subclass of `Method`, or a model made for
+            these data, e.g. with networks of your own; it is trained in place.
         preset: see `make_plan`.
         settings: what differs, e.g. `{"training": {"max_minutes": 5.0}}`.
         seed: decides every draw.
         out: folder of run folders.
         console: where progress is shown; nowhere if None.
-        device: where to train.
+        device: where to train: cpu, cuda, or auto for a GPU if there is one.
         devices: see `run_plan`.
+        callbacks: Lightning's, added to our own.
+        logger: see `run_plan`.
     """
     corpus = data if isinstance(data, Corpus) else None
-    plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
+    made = method if isinstance(method, Method) else None
+    name = method if isinstance(method, str) else method_name(_class(method))
+    plan = make_plan(data, name, preset=preset, settings=settings, seed=seed)
+    if made is not None:
+        plan = _with_config_of(made, plan, settings or {})
     return run_plan(
-        plan, run_folder(out, plan), corpus=corpus, console=console, device=device, devices=devices
-    )
+        plan, run_folder(out, plan), corpus=corpus, method=made, console=console,
+        device=torch_device(device), devices=devices, callbacks=callbacks, logger=logger,
+    )  # fmt: skip
 
 
-def torch_device(name: str) -> str:
-    """Return a device that exists, or say which do."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
-        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}.")
-    if name != "cpu" and not torch.cuda.is_available():
-        raise ValueError(f"device '{name}' is not there. Use --device cpu.")
-    return name
+def _class(method: type[Method] | Method) -> type[Method]:
+    return type(method) if isinstance(method, Method) else method
+
+
+def _with_config_of(method: Method, plan: Plan, settings: Mapping[str, Any]) -> Plan:
+    """Return a plan with the settings of a model that is made already."""
+    if settings.get("method"):
+        listed = ", ".join(settings["method"])
+        raise ValueError(
+            f"the model is made already, so its settings cannot be changed ({listed}). Make it "
+            "with those, or give fit its class."
+        )
+    return replace(plan, method_config=method.config)

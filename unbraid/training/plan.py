@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 import unbraid
-from unbraid.data import DATASETS, data_kind, data_module
+from unbraid.data import DATASETS, data_kind, data_module, is_dataset
 from unbraid.data.corpus import Corpus
 from unbraid.data.own import find_reader, is_path, reader_name
 from unbraid.methods import find_method
@@ -123,9 +123,9 @@ def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
 
 def _reader(data: str, *, known: bool) -> str:
     """Return where data are read: the catalogue, a reader of files, or memory if `known`."""
-    if data not in DATASETS and is_path(data):
+    if not is_dataset(data) and is_path(data):
         return reader_name(data)
-    return MEMORY if known and data not in DATASETS else CATALOGUE
+    return MEMORY if known and not is_dataset(data) else CATALOGUE
 
 
 def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]) -> Plan:

@@ -3,11 +3,12 @@
 import logging
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
 import lightning
+from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins.layer_sync import LayerSync
 from lightning.pytorch.strategies import DDPStrategy
 from torch import nn
@@ -20,6 +21,7 @@ from unbraid.training.config import TrainingConfig
 from unbraid.training.processes import place
 from unbraid.training.signals import STOPS, handled
 
+Loggers = Logger | Iterable[Logger] | None
 LIGHTNING: dict[Format, Literal["32-true", "bf16-mixed"]] = {
     "fp32": "32-true",
     "bf16": "bf16-mixed",
@@ -27,16 +29,17 @@ LIGHTNING: dict[Format, Literal["32-true", "bf16-mixed"]] = {
 
 
 def make_trainer(
-    callbacks: list[lightning.Callback], steps: int, config: TrainingConfig, device: str
-) -> lightning.Trainer:
-    """Return a Trainer that keeps to our own bookkeeping and says nothing.
+    callbacks: list[lightning.Callback], steps: int, config: TrainingConfig, device: str,
+    *, logger: Loggers = None,
+) -> lightning.Trainer:  # fmt: skip
+    """Return a Trainer that keeps to our own bookkeeping, tells a user's loggers, and is quiet.
 
     If this process was started with others, they train together (DDP).
     """
     with quiet():
         return lightning.Trainer(
             accelerator="cpu" if device == "cpu" else "auto", max_steps=steps, max_epochs=-1,
-            callbacks=callbacks, logger=False, enable_checkpointing=False,
+            callbacks=callbacks, logger=logger or False, enable_checkpointing=False,
             enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
             precision=LIGHTNING[config.number_format],
             gradient_clip_val=config.clip or None, **_processes(device),

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from unbraid.evaluation.manipulate import embed
 from unbraid.precision import inference_precision
+from unbraid.runs import open_run
 from unbraid.tasks.encode import EncodeConfig, encode, job, parts
 from unbraid.tasks.use import Source
-from unbraid.training.fit import open_run
 
 TWO = EncodeConfig(batch_size=2)  # 9 sequences: 5 parts, the last with a single sequence
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from unbraid.evaluation.manipulate import embed
+from unbraid.runs import open_run
 from unbraid.tasks.encode import EncodeConfig, encode, tables
 from unbraid.tasks.use import Source
-from unbraid.training.fit import open_run
 
 TWO = EncodeConfig(batch_size=2)
 X = np.random.default_rng(0).normal(size=(4, 5, 4, 6)).astype(np.float32)

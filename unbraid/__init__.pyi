@@ -1,0 +1,57 @@
+"""The public names with their signatures, for editors and type checkers."""
+
+from unbraid.data import Entry as DataEntry
+from unbraid.data import load_data, register_dataset
+from unbraid.data.arrays import from_arrays
+from unbraid.data.corpus import Corpus, Split
+from unbraid.data.tables import from_dataset, from_frame
+from unbraid.evaluation.manipulate import cross, embed, interpolate, reconstruct, sample, swap
+from unbraid.evaluation.protocols.probes import probe
+from unbraid.methods import Method, VariationalMethod, register_method
+from unbraid.methods.store import load_model, save_model
+from unbraid.nets.parts import Decoder, Encoder
+from unbraid.records import Batch, Codes, Spec
+from unbraid.runs import Run, open_run
+from unbraid.tasks.diagnose import diagnose
+from unbraid.tasks.doctor import check_data
+from unbraid.tasks.evaluate import evaluate
+from unbraid.tasks.report import report as write_report
+from unbraid.training.fit import fit, resume
+
+__all__ = [
+    "Batch",
+    "Codes",
+    "Corpus",
+    "DataEntry",
+    "Decoder",
+    "Encoder",
+    "Method",
+    "Run",
+    "Spec",
+    "Split",
+    "VariationalMethod",
+    "__version__",
+    "check_data",
+    "cross",
+    "diagnose",
+    "embed",
+    "evaluate",
+    "fit",
+    "from_arrays",
+    "from_dataset",
+    "from_frame",
+    "interpolate",
+    "load_data",
+    "load_model",
+    "open_run",
+    "probe",
+    "reconstruct",
+    "register_dataset",
+    "register_method",
+    "resume",
+    "sample",
+    "save_model",
+    "swap",
+    "write_report",
+]
+__version__: str
