@@ -5,11 +5,13 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+LARGEST_TEXT = 1 << 26  # bytes of a file of settings or facts
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
@@ -75,6 +77,27 @@ def _holder(path: Path) -> str:
         return "another process"
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file of settings or facts, which is never a large one.
+
+    Raises:
+        ValueError: it is too large, or not UTF-8 text.
+    """
+    if path.stat().st_size > LARGEST_TEXT:
+        raise ValueError(f"{path} is larger than 64 MB: it is none of our files.")
+    return path.read_text(encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds, or say that it is damaged."""
+    try:
+        return json.loads(read_text(path))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    except RecursionError:
+        raise ValueError(f"{path} is damaged: it is nested too deeply.") from None
+
+
 def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:
     """Return a JSON file of ours, or say that it is damaged or somebody else's.
 
@@ -83,14 +106,35 @@ def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:
         form: what its `format` must say.
         what: what it holds, for the message, e.g. "model".
     """
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
+    about = read_json(path)
     found = about.get("format") if isinstance(about, dict) else None
     if found != form:
         raise ValueError(f"{path} is not a {what} of ours: its format is {found!r}, not {form!r}.")
     return about
+
+
+def check_kinds(path: Path, table: Any, kinds: Mapping[str, Any], required: bool = True) -> None:
+    """Raise `ValueError` unless a table of a file of ours has values of these kinds.
+
+    Args:
+        path: of the file, for the message.
+        table: what was read.
+        kinds: name -> type, or union of types.
+        required: whether every name must be there.
+    """
+    if not isinstance(table, dict):
+        raise ValueError(f"{path} is damaged: it holds {_shortly(table)} instead of a table.")
+    for name, kind in kinds.items():
+        if (name in table or required) and not isinstance(table.get(name), kind):
+            raise ValueError(
+                f"{path} is damaged: {name} is {_shortly(table.get(name, 'not there'))}. Restore "
+                "the file, or make it again."
+            )
+
+
+def _shortly(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:60]}..."
 
 
 def _umask() -> int:

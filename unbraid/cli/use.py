@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from unbraid.cli.tell import tell
+
 Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/dbse/0.")]
 SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
 Index = Annotated[str, typer.Option(help="Positions in the split, e.g. 3,17,4 [spread out].")]
@@ -34,7 +36,7 @@ def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
 
 
 def _say(path: Path) -> None:
-    typer.echo(f"wrote {path} and pictures beside it")
+    tell(f"wrote {path} and pictures beside it")
 
 
 def encode(
@@ -56,13 +58,12 @@ def encode(
 
     Memory stays flat however many sequences there are. If it is stopped, the same command goes on.
     """
-    from rich.console import Console
-
+    from unbraid.screen import Screen
     from unbraid.tasks.encode import EncodeConfig, encode
     from unbraid.training.processes import place
 
     config = EncodeConfig(batch_size=batch_size, devices=devices, force=force)
-    console = Console(quiet=place().rank > 0)
+    console = Screen(quiet=place().rank > 0)
     source = _source(split, "", 1, file, device)
     try:
         paths = encode(run, source, out, config=config, console=console)
@@ -70,7 +71,7 @@ def encode(
         console.print("Stopped: the same command goes on after the last finished part.")
         raise typer.Exit(130) from None
     if place().rank == 0:
-        typer.echo(f"wrote {' and '.join(map(str, paths))}")
+        tell(f"wrote {' and '.join(map(str, paths))}")
 
 
 def reconstruct(

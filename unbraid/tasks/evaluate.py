@@ -24,6 +24,7 @@ from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.files import write_text
 from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
+from unbraid.names import path_name
 from unbraid.precision import inference_format
 from unbraid.records import Factor
 from unbraid.settings import closest
@@ -90,7 +91,7 @@ class Job:
         """Where the judge is: the one asked for, else `judges/<data>` if it is there."""
         if self.judge:
             return Path(self.judge)
-        usual = Path("judges") / Path(self.run.plan.data).stem
+        usual = Path("judges") / path_name(self.run.plan.data)
         return usual if (usual / "judge.json").is_file() else None
 
 

@@ -18,8 +18,9 @@ from unbraid.data.corpus import Corpus
 from unbraid.data.own import load_own
 from unbraid.data.problems import check_trainable
 from unbraid.files import hold
-from unbraid.methods import Method, find_method
+from unbraid.methods import Method, make_method
 from unbraid.methods.store import load_model, read_about, save_model
+from unbraid.names import path_name
 from unbraid.training import folder
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
@@ -95,7 +96,7 @@ def open_corpus(plan: Plan) -> Corpus:
 
 def run_folder(root: str | Path, plan: Plan) -> Path:
     """Return `<root>/<data>/<method>/<seed>`."""
-    return Path(root) / Path(plan.data).stem / plan.method / str(plan.seed)
+    return Path(root) / path_name(plan.data) / plan.method / str(plan.seed)
 
 
 def run_plan(  # noqa: PLR0913
@@ -190,7 +191,7 @@ class _Session:
         here = place()
         self.first = here.rank == 0  # of several processes one writes
         seed_draws(plan.seed, "start")
-        method = find_method(plan.method)(corpus.spec, plan.method_config)
+        method = make_method(plan.method, corpus.spec, plan.method_config)
         c = plan.training
         c = replace(c, batch_size=min(c.batch_size, len(corpus.train)))
         stream = BatchStream(

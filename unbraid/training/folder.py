@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from unbraid.data.collection import PARTS
 from unbraid.data.corpus import Corpus
-from unbraid.files import write_text
+from unbraid.files import check_kinds, read_json, write_text
 from unbraid.methods import Method
 from unbraid.methods.store import read_about
 from unbraid.settings import flat
@@ -46,7 +47,8 @@ def check_data(path: Path, corpus: Corpus) -> None:
     """Raise `ValueError` unless the data are those a run began with."""
     facts = {}
     if (path / "splits.json").is_file():
-        facts = json.loads((path / "splits.json").read_text(encoding="utf-8"))
+        facts = read_json(path / "splits.json")
+        check_kinds(path / "splits.json", facts, dict.fromkeys(PARTS, dict))
     elif (path / "model.json").is_file():  # runs of older versions
         facts = read_about(path)["training"].get("splits", {})
     check_splits(corpus, facts, path, advice=TRAINING)
