@@ -1,15 +1,20 @@
 """Files are either whole or not there: written aside, then renamed."""
 
+import errno
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Any
+
+from unbraid.ours import ledger
 
 LARGEST_TEXT = 1 << 26  # bytes of a file of settings or facts
 
@@ -22,14 +27,74 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         write: writes the file at the path it is given.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in path.parent.glob(f".*.{escape(path.name)}"):
+        if left_behind(leftover):
+            leftover.unlink(missing_ok=True)
+    mine = ledger.get()
+    if mine is not None:
+        mine.check(path)
     # The suffix stays last: some writers choose their format by it.
-    aside = path.with_name(f".{os.getpid()}.{path.name}")
+    aside = path.with_name(f".{writer()}.{path.name}")
     try:
-        write(aside)
-        aside.chmod(0o666 & ~_umask())  # some writers leave files to their owner alone
+        with told_if_full(path):
+            write(aside)
+            aside.chmod(0o666 & ~_umask())  # some writers leave files to their owner alone
+            sync(aside)
         aside.replace(path)
+        sync(path.parent)
     finally:
         aside.unlink(missing_ok=True)
+    if mine is not None:
+        mine.note(path)
+
+
+def writer() -> str:
+    """Return what names this process in files that it has not finished."""
+    return f"{_host()}-{os.getpid()}"
+
+
+def left_behind(path: Path) -> bool:
+    """Say whether the process that was writing a file or folder is no more.
+
+    `writer` must be one of the parts of its name; of other machines nothing is known.
+    """
+    found = re.search(rf"\.{_host()}-(\d+)\.", path.name)
+    if not found:
+        return False
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # somebody else's process
+        return False
+    return False
+
+
+def _host() -> str:
+    return re.sub(r"\W", "", platform.node())[:40] or "here"
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk, not only on its way there."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows cannot open folders
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def told_if_full(path: Path) -> Iterator[None]:
+    """Let a full disk be an `OSError` that names the file, whatever library has met it."""
+    try:
+        yield
+    except Exception as error:
+        full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
+        if not full:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -58,16 +58,18 @@ def check_disk(folder: Path, size: int, what: str) -> None:
         )
 
 
-def reserve(path: Path, size: int) -> None:
-    """Take the space of a file of `size` bytes, whose folder is there, before it is mapped.
+def reserve(path: Path) -> None:
+    """Take the space of a file with holes before it is written to through memory.
 
     A mapped file is written when the system likes; if the disk is full by then, the process is
     killed (SIGBUS) without a word.
+
+    Raises:
+        OSError: the disk is full.
     """
-    check_disk(path.parent, size, path.name)
-    with path.open("wb") as file:
-        if hasattr(os, "posix_fallocate") and size:
-            os.posix_fallocate(file.fileno(), 0, size)
+    if hasattr(os, "posix_fallocate") and path.stat().st_size:
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def in_units(size: int | float) -> str:

@@ -4,14 +4,17 @@ import json
 import shutil
 import struct
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from unbraid import limits
 from unbraid.settings import parse_sets
-from unbraid.training.fit import fit
+from unbraid.training.fit import fit, run_folder
+from unbraid.training.plan import make_plan
 
 SMALL = ["method.static_dim=2", "method.dynamic_dim=2", "method.net.hidden=4", "training.steps=1",
          "data.train=8", "data.validation=2", "data.test=3"]  # fmt: skip
@@ -182,3 +185,73 @@ def test_a_checkpoint_of_another_method_is_refused(refused, run: Path, tmp_path:
     checkpoint = Path("checkpoints") / "last.safetensors"
     shutil.copy(other / checkpoint, run / checkpoint)
     assert "another network" in refused("fit", "--resume", run)
+
+
+EVIL = """
+title = "t"
+data = "toy-series"
+published = "p"
+where = "w"
+seeds = 1
+epochs = 1
+paper = {{ text = "x" }}
+metrics = []
+rows = [{{ name = "{name}", label = "E", method = "dsvae" }}]
+"""
+
+
+@pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "a/b", "..", ""])
+def test_a_comparison_writes_nowhere_but_below_its_folder(refused, tmp_path: Path, name: str):
+    (tmp_path / "mine.toml").write_text(EVIL.format(name=name))
+    said = refused("reproduce", tmp_path / "mine.toml", "--out", tmp_path / "a" / "b")
+    assert "names a folder" in said
+
+
+@pytest.mark.parametrize("word", ["..", ".", "../..", "inner/.."])
+def test_a_folder_of_dots_is_named_after_the_folder_it_is(tmp_path: Path, monkeypatch, word: str):
+    inner = tmp_path / "data" / "x" / "y" / "inner"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner.parent)
+    name = (inner.parent / word).resolve().name
+    plan = replace(make_plan("toy-series", "dsvae"), data=word)
+    assert run_folder("runs", plan) == Path("runs") / name / "dsvae" / "0"
+
+
+def test_files_of_others_are_replaced_by_force_only(refused, run_program, run: Path, tmp_path):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "sample.png").write_text("precious")
+    assert "--force" in refused("sample", run, "--out", out)
+    assert (out / "sample.png").read_text() == "precious"
+    assert run_program("sample", str(run), "--out", str(out), "--force")[0] == 0
+    assert run_program("sample", str(run), "--out", str(out))[0] == 0  # these are ours
+
+
+def test_a_run_does_not_replace_files_of_something_else(refused, tmp_path: Path):
+    folder = tmp_path / "runs" / "toy-series" / "dsvae" / "0"
+    folder.mkdir(parents=True)
+    (folder / "log.csv").write_text("precious")
+    words = [word for one in SMALL for word in ("--set", one)]
+    said = refused("fit", "toy-series", "-m", "dsvae", "--out", tmp_path / "runs", *words)
+    assert "files of something else (log.csv)" in said
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(run_program, run: Path, monkeypatch):
+    """The disk is full when the second checkpoint is written."""
+    path = run / "checkpoints" / "last.safetensors"
+    before = path.read_bytes()
+
+    def full(tensors, aside, metadata=None):
+        Path(aside).write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("unbraid.training.checkpoint.save_file", full)
+        words = ("fit", "--resume", str(run), "--set", "training.steps=3")
+        code, _, said = run_program(*words)
+        assert code == 2
+        assert "the disk is full" in said
+        assert "--resume" in said
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob(".*"))
+    assert run_program(*words)[0] == 0

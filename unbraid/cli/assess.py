@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from unbraid.cli.tell import tell
-from unbraid.cli.use import Device, Run
+from unbraid.cli.use import Device, Force, Run
+from unbraid.ours import replacing_ours
 
 
 def register(app: typer.Typer) -> None:
@@ -51,6 +52,7 @@ def report(
     out: Annotated[Path, typer.Option(help="Where a comparison goes.")] = Path("comparison"),
     judge: Annotated[str, typer.Option(help="Folder of a judge [judges/DATA].")] = "",
     device: Device = "auto",
+    force: Force = False,
 ) -> None:
     """Write RUN/report.html, or for several runs a comparison: figures, pictures, settings."""
     from unbraid.tasks import report as work
@@ -60,4 +62,5 @@ def report(
     if len(runs) == 1:
         tell(f"wrote {work.report(runs[0], judge=judge, device=where)}")
     else:
-        tell(f"wrote {work.compare(runs, out, judge=judge, device=where)}")
+        with replacing_ours(out, ["report"], force=force):
+            tell(f"wrote {work.compare(runs, out, judge=judge, device=where)}")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from unbraid.cli.tell import tell
-from unbraid.cli.use import SplitName
+from unbraid.cli.use import Force, SplitName
+from unbraid.ours import replacing_ours
 
 data_app = typer.Typer(help="Data: list, prepare, check, preview.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
@@ -112,12 +113,15 @@ def preview(
     count: Annotated[int, typer.Option(help="How many sequences.")] = 6,
     split: SplitName = "train",
     sets: Sets = None,
+    force: Force = False,
 ) -> None:
     """Draw some sequences with their labels, and how often labels and lengths occur."""
     from unbraid.tasks.preview import preview as work
 
-    for path in work(data, _options(sets), out=out, count=count, split=split):
-        tell(f"wrote {path}")
+    folder, stem = (out.parent, out.stem) if out and out.suffix else (out, "sequences")
+    with replacing_ours(folder, [stem, f"{stem}-labels"], force=force):
+        for path in work(data, _options(sets), out=out, count=count, split=split):
+            tell(f"wrote {path}")
 
 
 def _options(sets: list[str] | None) -> dict[str, Any]:

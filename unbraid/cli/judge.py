@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from unbraid.cli.tell import tell
-from unbraid.cli.use import Device, Run
+from unbraid.cli.use import Device, Force, Run
+from unbraid.ours import replacing_ours
 
 judge_app = typer.Typer(help="Judge generations: fit, score, curve.", no_args_is_help=True)
 
@@ -78,6 +79,7 @@ def curve(
     limit: Annotated[int, typer.Option(help="Judge so many sequences; 0 = all.")] = 450,
     split: Annotated[str, typer.Option(help="validation or test.")] = "validation",
     device: Device = "auto",
+    force: Force = False,
 ) -> None:
     """Judge the kept checkpoints of runs: accuracy over minutes of training."""
     from pathlib import Path
@@ -91,8 +93,9 @@ def curve(
         seen = "  ".join(f"{k} {v:.2f}" if v > 1 else f"{k} {100 * v:.1f} %" for k, v in rest)
         tell(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
 
-    for run in runs:
-        tell(run)
-        scoring = Scoring(repeats=1, limit=limit)
-        judge_curve(run, judge, scoring, split=split, device=torch_device(device), say=say)
-    tell(f"wrote {draw_curves(runs, Path(out))}")
+    with replacing_ours(Path(out).parent, [Path(out).stem], force=force):
+        for run in runs:
+            tell(run)
+            scoring = Scoring(repeats=1, limit=limit)
+            judge_curve(run, judge, scoring, split=split, device=torch_device(device), say=say)
+        tell(f"wrote {draw_curves(runs, Path(out))}")
