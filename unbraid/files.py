@@ -1,15 +1,22 @@
 """Files are either whole or not there: written aside, then renamed."""
 
+import errno
 import json
 import os
 import platform
+import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Any
+
+from unbraid.ours import ledger
+
+LARGEST_TEXT = 1 << 26  # bytes of a file of settings or facts
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
@@ -20,14 +27,74 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         write: writes the file at the path it is given.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in path.parent.glob(f".*.{escape(path.name)}"):
+        if left_behind(leftover):
+            leftover.unlink(missing_ok=True)
+    mine = ledger.get()
+    if mine is not None:
+        mine.check(path)
     # The suffix stays last: some writers choose their format by it.
-    aside = path.with_name(f".{os.getpid()}.{path.name}")
+    aside = path.with_name(f".{writer()}.{path.name}")
     try:
-        write(aside)
-        aside.chmod(0o666 & ~_umask())  # some writers leave files to their owner alone
+        with told_if_full(path):
+            write(aside)
+            aside.chmod(0o666 & ~_umask())  # some writers leave files to their owner alone
+            sync(aside)
         aside.replace(path)
+        sync(path.parent)
     finally:
         aside.unlink(missing_ok=True)
+    if mine is not None:
+        mine.note(path)
+
+
+def writer() -> str:
+    """Return what names this process in files that it has not finished."""
+    return f"{_host()}-{os.getpid()}"
+
+
+def left_behind(path: Path) -> bool:
+    """Say whether the process that was writing a file or folder is no more.
+
+    `writer` must be one of the parts of its name; of other machines nothing is known.
+    """
+    found = re.search(rf"\.{_host()}-(\d+)\.", path.name)
+    if not found:
+        return False
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # somebody else's process
+        return False
+    return False
+
+
+def _host() -> str:
+    return re.sub(r"\W", "", platform.node())[:40] or "here"
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk, not only on its way there."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows cannot open folders
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def told_if_full(path: Path) -> Iterator[None]:
+    """Let a full disk be an `OSError` that names the file, whatever library has met it."""
+    try:
+        yield
+    except Exception as error:
+        full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
+        if not full:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -75,6 +142,27 @@ def _holder(path: Path) -> str:
         return "another process"
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file of settings or facts, which is never a large one.
+
+    Raises:
+        ValueError: it is too large, or not UTF-8 text.
+    """
+    if path.stat().st_size > LARGEST_TEXT:
+        raise ValueError(f"{path} is larger than 64 MB: it is none of our files.")
+    return path.read_text(encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds, or say that it is damaged."""
+    try:
+        return json.loads(read_text(path))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    except RecursionError:
+        raise ValueError(f"{path} is damaged: it is nested too deeply.") from None
+
+
 def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:
     """Return a JSON file of ours, or say that it is damaged or somebody else's.
 
@@ -83,14 +171,35 @@ def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:
         form: what its `format` must say.
         what: what it holds, for the message, e.g. "model".
     """
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
+    about = read_json(path)
     found = about.get("format") if isinstance(about, dict) else None
     if found != form:
         raise ValueError(f"{path} is not a {what} of ours: its format is {found!r}, not {form!r}.")
     return about
+
+
+def check_kinds(path: Path, table: Any, kinds: Mapping[str, Any], required: bool = True) -> None:
+    """Raise `ValueError` unless a table of a file of ours has values of these kinds.
+
+    Args:
+        path: of the file, for the message.
+        table: what was read.
+        kinds: name -> type, or union of types.
+        required: whether every name must be there.
+    """
+    if not isinstance(table, dict):
+        raise ValueError(f"{path} is damaged: it holds {_shortly(table)} instead of a table.")
+    for name, kind in kinds.items():
+        if (name in table or required) and not isinstance(table.get(name), kind):
+            raise ValueError(
+                f"{path} is damaged: {name} is {_shortly(table.get(name, 'not there'))}. Restore "
+                "the file, or make it again."
+            )
+
+
+def _shortly(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:60]}..."
 
 
 def _umask() -> int:

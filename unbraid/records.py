@@ -67,6 +67,10 @@ class Spec:
         axes = {"video": 3, "audio": 1, "series": 2}
         if self.kind not in axes:
             raise ValueError(f"kind must be video, audio or series, got {self.kind!r}.")
+        if min(self.length, *self.frame) < 1 or self.size < 0:
+            raise ValueError(
+                f"no axis of sequences may be empty, got length {self.length}, frame {self.frame}."
+            )
         if len(self.frame) != axes[self.kind]:
             raise ValueError(
                 f"a {self.kind} element has {axes[self.kind]} axes, got frame={self.frame}. "

@@ -13,6 +13,7 @@ from unbraid.data.corpus import Corpus
 from unbraid.data.own import load_own
 from unbraid.methods import Method
 from unbraid.methods.store import load_model, read_about
+from unbraid.names import path_name
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.plan import CATALOGUE, MEMORY, Plan, read_plan
 from unbraid.training.splits import check_splits
@@ -78,7 +79,7 @@ def open_corpus(plan: Plan) -> Corpus:
 
 def run_folder(root: str | Path, plan: Plan) -> Path:
     """Return `<root>/<data>/<method>/<seed>`."""
-    return Path(root) / Path(plan.data).stem / plan.method / str(plan.seed)
+    return Path(root) / path_name(plan.data) / plan.method / str(plan.seed)
 
 
 def torch_device(name: str) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from unbraid.files import read_text
+
 C = TypeVar("C")
 Table = dict[str, Any]
 
@@ -156,7 +158,7 @@ def parse_sets(words: Iterable[str]) -> Table:
 def _parse_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 
@@ -177,9 +179,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 def read_toml(path: Path) -> Table:
     """Return the table of a TOML file, or say which file is broken and where."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}.") from None
+    except RecursionError:
+        raise ValueError(f"{path} is not valid TOML: it is nested too deeply.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}.") from None
 

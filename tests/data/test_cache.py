@@ -1,13 +1,16 @@
+import errno
 import json
 import logging
 import multiprocessing
 import os
+import signal
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from unbraid.data import cache
 from unbraid.data.cache import (
     LEFTOVER_SECONDS,
     cache_folder,
@@ -148,3 +151,54 @@ def test_a_damaged_cache_is_named_and_made_again(root, caplog, damage):
 def test_the_default_place_is_in_the_home_folder(monkeypatch):
     monkeypatch.delenv("UNBRAID_CACHE")
     assert cache_root() == Path.home() / ".cache" / "unbraid"
+
+
+def test_what_a_killed_preparation_left_goes_at_once_on_the_same_machine(root):
+    process = multiprocessing.get_context("fork").Process(target=_die_building)
+    process.start()
+    process.join()
+    assert len(list(root.iterdir())) == 1
+    open_or_build("set", KEY, _fill)
+    assert [path.name for path in root.iterdir()] == [cache_folder("set", KEY).name]
+
+
+def _die_building() -> None:
+    open_or_build("set", KEY, lambda new: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def test_a_full_disk_is_met_before_anything_is_mapped(root, monkeypatch):
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match=r"No space left.*x\.npy"):
+        open_or_build("set", KEY, _fill)
+    assert list(root.iterdir()) == []
+
+
+def test_space_that_is_not_there_is_told_in_numbers(root):
+    with pytest.raises(ValueError, match=r"x needs 1\.0 PB on the disk"):
+        open_or_build("set", KEY, lambda new: new("x", (10**15,), np.uint8))
+    assert list(root.iterdir()) == []
+
+
+def test_other_values_in_an_array_of_the_same_size_are_found(root, caplog):
+    path = open_or_build("set", KEY, _fill).folder / "x.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="other values than when it was made"):
+        open_cache("set", KEY)
+    with caplog.at_level(logging.CRITICAL):
+        assert open_or_build("set", KEY, _fill).arrays["x"][3, 2] == 11
+
+
+def test_large_arrays_are_hashed_once_and_again_when_they_change(root, monkeypatch):
+    monkeypatch.setattr(cache, "ALWAYS_HASHED", 0)
+    path = open_or_build("set", KEY, _fill).folder / "x.npy"
+    monkeypatch.setattr(cache, "file_hash", lambda path: pytest.fail(f"{path} was read"))
+    assert open_cache("set", KEY)
+    os.utime(path)
+    monkeypatch.setattr(cache, "file_hash", lambda path: "other")
+    with pytest.raises(ValueError, match="other values"):
+        open_cache("set", KEY)

@@ -197,3 +197,27 @@ def test_a_target_of_very_many_classes_is_left_out_by_name(
     metrics = evaluate(few)
     assert {row["factor"] for row in metrics["tasks"]} == {"who"}
     assert metrics["skipped"]["task number"] == "60 classes are too many for a task, at most 10"
+
+
+def test_a_factor_that_cannot_be_predicted_leaves_the_tasks_of_the_others(tmp_path: Path):
+    x = np.random.default_rng(0).normal(size=(60, 8, 3)).astype(np.float32)
+    split = np.repeat(["train", "validation", "test"], [48, 6, 6])
+    rare = np.where(split == "test", 1, 0)  # one class in training
+    np.savez(tmp_path / "rare.npz", x=x, rare=rare, who=np.arange(60) % 2, split=split)
+    sets = parse_sets([*NET, "data.window=2"])
+    run = fit(str(tmp_path / "rare.npz"), "dsvae", settings=sets, out=tmp_path / "runs")
+    metrics = evaluate(run.path)
+    assert {row["factor"] for row in metrics["tasks"]} == {"who"}
+    assert "two classes in training" in metrics["skipped"]["task rare"]
+
+
+def test_one_test_sequence_is_measured_as_far_as_it_goes(tmp_path: Path):
+    x = np.random.default_rng(0).normal(size=(30, 8, 3)).astype(np.float32)
+    split = np.repeat(["train", "validation", "test"], [26, 3, 1])
+    np.savez(tmp_path / "one.npz", x=x, split=split)
+    sets = parse_sets([*NET, "data.window=2"])
+    run = fit(str(tmp_path / "one.npz"), "dsvae", settings=sets, out=tmp_path / "runs")
+    metrics = evaluate(run.path)
+    assert "two at least" in metrics["skipped"]["diagnosis"]
+    assert metrics["reconstruction_mse"] > 0
+    assert "Not measured" in report(run.path).read_text()

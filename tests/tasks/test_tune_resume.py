@@ -1,6 +1,7 @@
 """A study ends the same however often it was stopped, and processes share it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from tests.tasks.studies import TINY, rows, tiny_search
 from unbraid.tasks import tune_trial
 from unbraid.tasks.tune import tune
 from unbraid.tasks.tune_search import enter
+from unbraid.tasks.tune_study import FileLock
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +89,33 @@ def test_two_processes_share_a_study(tmp_path: Path):
     assert [trial.number for trial in study.finished] == [0, 1, 2, 3]
     assert len({str(trial.params) for trial in study.finished}) == 4
     assert {"worker-0.log", "worker-1.log"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_torn_journal_goes_on_after_its_last_whole_line(three: Path, tmp_path: Path):
+    folder = tmp_path / "study"
+    shutil.copytree(three, folder)
+    with (folder / "study.log").open("a") as file:
+        file.write('{"op_code": 4, "worker')
+    tune(tiny_search(), folder, trials=3)
+    assert rows(folder) == rows(three)
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path):
+    long = ["training.steps=100000" if "steps=10" in word else word for word in TINY]
+    words = [word for name in long for word in ("--set", name)]
+    command = ["-m", "unbraid", "tune", "toy-series", "-m", "dbse", "--trials", "4"]
+    process = subprocess.Popen(
+        [sys.executable, *command, "--workers", "2", "--out", str(tmp_path), *words],
+        stdout=subprocess.DEVNULL,
+    )
+    folder = tmp_path / "toy-series" / "dbse"
+    while len(list(folder.glob("trials/*/checkpoints/last.safetensors"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    locks = [FileLock(path) for path in folder.glob("trials/*.lock")]
+    assert len(locks) == 2
+    for lock in locks:  # the system takes them back when a worker ends
+        assert lock.acquire()
+        lock.release()

@@ -1,3 +1,4 @@
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +91,29 @@ def test_a_step_beyond_a_million_is_logged_exactly(tmp_path: Path):
     append_row(path, {"step": 1_234_567.0, "a": 0.5})
     append_row(path, {"step": 1_234_568.0, "a": 0.5})
     assert [row["step"] for row in read_rows(path)] == ["1234567", "1234568"]
+
+
+def test_half_a_row_of_a_killed_process_is_dropped_on_resume(tmp_path: Path):
+    path = tmp_path / "log.csv"
+    for step in (1.0, 2.0):
+        append_row(path, {"step": step, "loss": 0.5})
+    with path.open("a") as file:
+        file.write("1")  # of "10,0.5"
+    cut_rows(path, 5)
+    append_row(path, {"step": 3.0, "loss": 0.5})
+    assert [row["step"] for row in read_rows(path)] == ["1", "2", "3"]
+
+
+def test_a_full_disk_leaves_no_half_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "log.csv"
+    append_row(path, {"step": 1.0, "loss": 0.5})
+    before = path.read_bytes()
+
+    def full(self: object, row: object) -> None:
+        path.write_bytes(before + b"2,")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("csv.DictWriter.writerow", full)
+    with pytest.raises(OSError, match="No space left"):
+        append_row(path, {"step": 2.0, "loss": 0.5})
+    assert path.read_bytes() == before

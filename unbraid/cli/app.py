@@ -12,6 +12,8 @@ import typer
 
 import unbraid
 from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, train, tune, use
+from unbraid.cli.endings import sentence_of
+from unbraid.names import printable
 
 app = typer.Typer(
     name="unbraid",
@@ -50,22 +52,19 @@ def main() -> None:
     """Run the program; a user's mistake ends in a sentence and exit code 2, ours in a log and 1."""
     try:
         app()
-    except (ValueError, KeyError, OSError, ArithmeticError, ImportError) as error:
-        if os.environ.get("UNBRAID_DEBUG"):
-            raise
-        # str() of a KeyError would put quotes around the sentence.
-        message = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-        sys.stderr.write(f"Error: {message}\n")
-        sys.exit(2)
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped.\n")
         sys.exit(130)
     except Exception as error:
         if os.environ.get("UNBRAID_DEBUG"):
             raise
+        sentence = sentence_of(error)
+        if sentence:
+            sys.stderr.write(f"Error: {printable(sentence)}\n")
+            sys.exit(2)
         first = (str(error).splitlines() or [""])[0]
         sys.stderr.write(
-            f"Error: unexpected {type(error).__name__}: {first} The traceback is in "
+            f"Error: unexpected {type(error).__name__}: {printable(first)} The traceback is in "
             f"{_write_log()} (please report it).\n"
         )
         sys.exit(1)

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.use import Device, Run
+from unbraid.cli.tell import tell
+from unbraid.cli.use import Device, Force, Run
+from unbraid.ours import replacing_ours
 
 
 def register(app: typer.Typer) -> None:
@@ -24,13 +26,12 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Measure a run on its test split: error, separation, probes, judge, tasks, leakage."""
-    from rich.console import Console
-
     from unbraid.runs import torch_device
+    from unbraid.screen import Screen
     from unbraid.tasks import evaluate as work
     from unbraid.tasks.tables import all_tables, on_screen
 
-    console = Console()
+    console = Screen()
     where = torch_device(device)
     with console.status("measuring") as status:
         metrics = work.evaluate(
@@ -41,9 +42,9 @@ def evaluate(
     share = f"{100 * metrics['relative_error']:.1f} % of that of the data's mean"
     console.print(f"reconstruction: squared error {metrics['reconstruction_mse']:.5f}, {share}")
     for name, reason in metrics["skipped"].items():
-        console.print(f"not measured: {name}: {reason}.", highlight=False, soft_wrap=True)
+        console.print(f"not measured: {name}: {reason}.", soft_wrap=True)
     for sentence in metrics["verdict"]:
-        console.print(f"- {sentence}", highlight=False, soft_wrap=True)
+        console.print(f"- {sentence}", soft_wrap=True)
 
 
 def report(
@@ -51,6 +52,7 @@ def report(
     out: Annotated[Path, typer.Option(help="Where a comparison goes.")] = Path("comparison"),
     judge: Annotated[str, typer.Option(help="Folder of a judge [judges/DATA].")] = "",
     device: Device = "auto",
+    force: Force = False,
 ) -> None:
     """Write RUN/report.html, or for several runs a comparison: figures, pictures, settings."""
     from unbraid.runs import torch_device
@@ -58,6 +60,7 @@ def report(
 
     where = torch_device(device)
     if len(runs) == 1:
-        typer.echo(f"wrote {work.report(runs[0], judge=judge, device=where)}")
+        tell(f"wrote {work.report(runs[0], judge=judge, device=where)}")
     else:
-        typer.echo(f"wrote {work.compare(runs, out, judge=judge, device=where)}")
+        with replacing_ours(out, ["report"], force=force):
+            tell(f"wrote {work.compare(runs, out, judge=judge, device=where)}")

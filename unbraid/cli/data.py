@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from unbraid.cli.use import SplitName
+from unbraid.cli.tell import tell
+from unbraid.cli.use import Force, SplitName
+from unbraid.ours import replacing_ours
 
 data_app = typer.Typer(help="Data: list, prepare, check, preview.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
@@ -27,9 +29,9 @@ def register(app: typer.Typer) -> None:
 
 def show(json: Json = False) -> None:
     """Show the data sets there are, and which are at hand."""
-    from rich.console import Console
     from rich.table import Table
 
+    from unbraid.screen import Screen
     from unbraid.tasks.catalogue import at_hand, data_facts, origin
 
     facts = data_facts()
@@ -41,7 +43,7 @@ def show(json: Json = False) -> None:
         table.add_column(column, overflow="fold", no_wrap=column in ("data set", "kind"))
     for fact in facts:
         table.add_row(fact["name"], fact["kind"], origin(fact), at_hand(fact), fact["about"])
-    Console().print(table)
+    Screen().print(table)
 
 
 def prepare(
@@ -53,26 +55,26 @@ def prepare(
     sets: Sets = None,
 ) -> None:
     """Build the memory-mapped cache of a data set from its files."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+    from unbraid.screen import Screen
     from unbraid.tasks import prepare as work
 
     options = _options(sets)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    console = Console()
+    console = Screen()
     bars = Progress(
         *columns, TimeElapsedColumn(), console=console, transient=True,
         disable=not console.is_terminal,
     )  # fmt: skip
     with bars as bar:
-        task = bar.add_task(f"preparing {name}", total=1.0)
+        task = bar.add_task("preparing", total=1.0)
         said = work.prepare(
             name, root, download=download, options=options,
             progress=lambda share: bar.update(task, completed=share),
         )  # fmt: skip
         for line in said:
-            bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            bar.console.print(line, soft_wrap=True)
 
 
 def check(
@@ -84,21 +86,20 @@ def check(
     """Say what data hold, what will be done with them, and what is wrong with them."""
     from dataclasses import asdict
 
-    from rich.console import Console
-
+    from unbraid.screen import Screen
     from unbraid.tasks.doctor import check_data
     from unbraid.tasks.doctor_words import screen, verdict
 
-    console = Console()
+    console = Screen()
     options = _options(sets)
     if json:
         found = check_data(data, options, deep=deep)
         typer.echo(jsonlib.dumps(asdict(found), indent=1))
     else:
-        with console.status(f"examining {data}"):
+        with console.status("examining"):
             found = check_data(data, options, deep=deep)
         for part in screen(found):
-            console.print(part, highlight=False, markup=False)
+            console.print(part)
         console.print(verdict(found), soft_wrap=True)
     if not found.ready:
         raise typer.Exit(2)
@@ -112,12 +113,15 @@ def preview(
     count: Annotated[int, typer.Option(help="How many sequences.")] = 6,
     split: SplitName = "train",
     sets: Sets = None,
+    force: Force = False,
 ) -> None:
     """Draw some sequences with their labels, and how often labels and lengths occur."""
     from unbraid.tasks.preview import preview as work
 
-    for path in work(data, _options(sets), out=out, count=count, split=split):
-        typer.echo(f"wrote {path}")
+    folder, stem = (out.parent, out.stem) if out and out.suffix else (out, "sequences")
+    with replacing_ours(folder, [stem, f"{stem}-labels"], force=force):
+        for path in work(data, _options(sets), out=out, count=count, split=split):
+            tell(f"wrote {path}")
 
 
 def _options(sets: list[str] | None) -> dict[str, Any]:

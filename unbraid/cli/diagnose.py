@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli.tell import tell
 from unbraid.cli.use import Device, Run, SplitName
 
 
@@ -19,17 +20,16 @@ def diagnose(
     device: Device = "auto",
 ) -> None:
     """Find leakage between s and d, without labels too, and say what to try."""
-    from rich.console import Console
-
     from unbraid.runs import torch_device
+    from unbraid.screen import Screen
     from unbraid.tasks.diagnose import diagnose as work
     from unbraid.tasks.diagnose import diagnosis_table
     from unbraid.tasks.judging import leakage_screen
 
     found = work(run, split=split, judge=judge, device=torch_device(device))
-    Console().print(diagnosis_table(found))
+    Screen().print(diagnosis_table(found))
     if found["judge"]:
-        Console().print("", leakage_screen(found["judge"]))
-    typer.echo("")
+        Screen().print("", leakage_screen(found["judge"]))
+    tell("")
     for sentence in found["verdict"]:
-        typer.echo(f"- {sentence}")
+        tell(f"- {sentence}")

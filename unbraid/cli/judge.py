@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.use import Device, Run
+from unbraid.cli.tell import tell
+from unbraid.cli.use import Device, Force, Run
+from unbraid.ours import replacing_ours
 
 judge_app = typer.Typer(help="Judge generations: fit, score, curve.", no_args_is_help=True)
 
@@ -28,19 +30,18 @@ def fit(
     device: Device = "auto",
 ) -> None:
     """Train a classifier with labels, to judge what models of the same data generate."""
-    from rich.console import Console
-
     from unbraid.runs import torch_device
+    from unbraid.screen import Screen
     from unbraid.settings import parse_sets
     from unbraid.tasks.judging import accuracy_table, fit_judge
 
-    console = Console()
+    console = Screen()
     folder = fit_judge(
         data, settings=parse_sets(sets or []), seed=seed, out=out, console=console,
         device=torch_device(device),
     )  # fmt: skip
     console.print(accuracy_table(folder))
-    typer.echo(f"wrote {folder}")
+    tell(f"wrote {folder}")
 
 
 def score(
@@ -57,17 +58,16 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Keep one code, draw the other, and let a judge say what shows (test split)."""
-    from rich.console import Console
-
     from unbraid.runs import torch_device
+    from unbraid.screen import Screen
     from unbraid.tasks import judging
 
     scoring = judging.Scoring(repeats=repeats, means=means, limit=limit, minimum=minimum)
     metrics = judging.score(run, judge, scoring, device=torch_device(device))
-    console = Console()
+    console = Screen()
     console.print(judging.leakage_screen(metrics))
     console.print(judging.scores_screen(metrics))
-    typer.echo(f"wrote {run}/judge.json")
+    tell(f"wrote {run}/judge.json")
 
 
 def curve(
@@ -79,6 +79,7 @@ def curve(
     limit: Annotated[int, typer.Option(help="Judge so many sequences; 0 = all.")] = 450,
     split: Annotated[str, typer.Option(help="validation or test.")] = "validation",
     device: Device = "auto",
+    force: Force = False,
 ) -> None:
     """Judge the kept checkpoints of runs: accuracy over minutes of training."""
     from pathlib import Path
@@ -90,10 +91,11 @@ def curve(
     def say(point: dict[str, float]) -> None:
         step, minutes, *rest = point.items()
         seen = "  ".join(f"{k} {v:.2f}" if v > 1 else f"{k} {100 * v:.1f} %" for k, v in rest)
-        typer.echo(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
+        tell(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
 
-    for run in runs:
-        typer.echo(run)
-        scoring = Scoring(repeats=1, limit=limit)
-        judge_curve(run, judge, scoring, split=split, device=torch_device(device), say=say)
-    typer.echo(f"wrote {draw_curves(runs, Path(out))}")
+    with replacing_ours(Path(out).parent, [Path(out).stem], force=force):
+        for run in runs:
+            tell(run)
+            scoring = Scoring(repeats=1, limit=limit)
+            judge_curve(run, judge, scoring, split=split, device=torch_device(device), say=say)
+        tell(f"wrote {draw_curves(runs, Path(out))}")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli.tell import tell
 from unbraid.cli.use import Device
 
 
@@ -40,33 +41,32 @@ def reproduce(
         return
     if not name:
         raise ValueError("which comparison? `unbraid reproduce --list` shows them.")
-    from rich.console import Console
-
     from unbraid.runs import torch_device
+    from unbraid.screen import Screen
     from unbraid.tasks.reproduce import Request
     from unbraid.tasks.reproduce import reproduce as work
 
-    console = Console()
+    console = Screen()
     request = Request(
         name=name, seeds=seeds, epochs=epochs, max_minutes=max_minutes, protocol=protocol, out=out,
         rows=tuple(word.strip() for word in rows.split(",") if word.strip()),
         workers=workers, merge=merge, device=torch_device(device),
     )  # fmt: skip
     try:
-        found = work(request, console=console if console.is_terminal else None, say=typer.echo)
+        found = work(request, console=console if console.is_terminal else None, say=tell)
     except KeyboardInterrupt:
-        typer.echo("Stopped; what was made is kept. The same command goes on.", err=True)
+        tell("Stopped; what was made is kept. The same command goes on.", err=True)
         raise typer.Exit(130) from None
-    typer.echo(f"wrote {found.page}\n{found.verdict}")
+    tell(f"wrote {found.page}\n{found.verdict}")
     if found.failed:
-        typer.echo(f"{len(found.failed)} runs failed; the same command tries them again.", err=True)
+        tell(f"{len(found.failed)} runs failed; the same command tries them again.", err=True)
         raise typer.Exit(1)
 
 
 def _list(json: bool) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from unbraid.screen import Screen
     from unbraid.tasks.reproduce_plan import list_comparisons
 
     facts = list_comparisons()
@@ -80,4 +80,4 @@ def _list(json: bool) -> None:
         budget = f"{fact['epochs']} epochs" if fact["epochs"] else f"{fact['minutes']:g} min"
         runs = f"{len(fact['rows'])} x {fact['seeds']} of {budget}"
         table.add_row(fact["name"], fact["data"], runs, fact["title"])
-    Console().print(table)
+    Screen().print(table)

@@ -45,15 +45,14 @@ def fit(
     ] = False,
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
-    from rich.console import Console
-
     from unbraid import runs
+    from unbraid.screen import Screen
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
     from unbraid.training.plan import make_plan
     from unbraid.training.processes import place
 
-    console = Console(quiet=place().rank > 0)
+    console = Screen(quiet=place().rank > 0)
     settings = parse_sets(sets or [])
     if max_minutes is not None:
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
@@ -71,9 +70,7 @@ def fit(
         plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
         folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
-        console.print(
-            f"{method} on {data}, {note}, seed {seed} -> {folder}", highlight=False, soft_wrap=True
-        )
+        console.print(f"{method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)
         watched = _profiling(folder, profile)
         run = training.run_plan(
             plan, folder, console=console, device=where, devices=devices, callbacks=watched
@@ -84,11 +81,10 @@ def fit(
     console.print(
         f"{end['reason']} after {end['steps']} steps, {end['epochs']} epochs, "
         f"{end['minutes']:.2f} min: {run.path}",
-        highlight=False,
         soft_wrap=True,
     )
     if end["reason"] == "interrupted":
-        console.print(f"Go on with: unbraid fit --resume {run.path}", highlight=False)
+        console.print(f"Go on with: unbraid fit --resume {run.path}")
         raise typer.Exit(130)
 
 
@@ -103,4 +99,4 @@ def _tell_profile(run: "Run", console: "Console") -> None:
     """Show where the time of a step goes."""
     page = run.path / "profile.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else "Too few steps for a profile."
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)

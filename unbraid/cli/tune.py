@@ -47,15 +47,14 @@ def tune(
     device: Device = "auto",
 ) -> None:
     """Search good settings without labels; a stopped study goes on by the same command."""
-    from rich.console import Console
-
     from unbraid.runs import torch_device
+    from unbraid.screen import Screen
     from unbraid.settings import parse_sets
     from unbraid.tasks import tune as work
     from unbraid.tasks.tune_report import results_table
     from unbraid.tasks.tune_search import make_search
 
-    console, where = Console(), torch_device(device)
+    console, where = Screen(), torch_device(device)
     search = make_search(
         data, method, preset=preset, space=space, settings=parse_sets(sets or []),
         objective=objective, pruner=pruner, seed=seed, max_minutes=max_minutes,
@@ -65,10 +64,10 @@ def tune(
     try:
         study = work.tune(
             search, folder, trials=trials, workers=workers, device=where,
-            say=lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True),
+            say=lambda text: console.print(text, soft_wrap=True),
         )  # fmt: skip
     except KeyboardInterrupt:
-        console.print(f"Stopped. The same command goes on with {folder}.", highlight=False)
+        console.print(f"Stopped. The same command goes on with {folder}.")
         raise typer.Exit(130) from None
     console.print(results_table(study, search))
     if labels:

@@ -5,12 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
+from unbraid.cli.tell import tell
+from unbraid.ours import replacing_ours
+
 Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/dbse/0.")]
 SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
 Index = Annotated[str, typer.Option(help="Positions in the split, e.g. 3,17,4 [spread out].")]
 Count = Annotated[int, typer.Option(help="How many, if --index is not given.")]
 File = Annotated[str, typer.Option("--input", help="Your own file or folder of sequences.")]
 Out = Annotated[Path | None, typer.Option(help="Where to write [RUN/use].")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are not ours, too.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 
 
@@ -34,7 +38,7 @@ def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
 
 
 def _say(path: Path) -> None:
-    typer.echo(f"wrote {path} and pictures beside it")
+    tell(f"wrote {path} and pictures beside it")
 
 
 def encode(
@@ -56,13 +60,12 @@ def encode(
 
     Memory stays flat however many sequences there are. If it is stopped, the same command goes on.
     """
-    from rich.console import Console
-
+    from unbraid.screen import Screen
     from unbraid.tasks.encode import EncodeConfig, encode
     from unbraid.training.processes import place
 
     config = EncodeConfig(batch_size=batch_size, devices=devices, force=force)
-    console = Console(quiet=place().rank > 0)
+    console = Screen(quiet=place().rank > 0)
     source = _source(split, "", 1, file, device)
     try:
         paths = encode(run, source, out, config=config, console=console)
@@ -70,27 +73,29 @@ def encode(
         console.print("Stopped: the same command goes on after the last finished part.")
         raise typer.Exit(130) from None
     if place().rank == 0:
-        typer.echo(f"wrote {' and '.join(map(str, paths))}")
+        tell(f"wrote {' and '.join(map(str, paths))}")
 
 
 def reconstruct(
     run: Run, split: SplitName = "test", index: Index = "", count: Count = 4, file: File = "",
-    out: Out = None, device: Device = "auto",
+    out: Out = None, device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Encode and decode sequences."""
     from unbraid.tasks import use
 
-    _say(use.reconstruct(run, _source(split, index, count, file, device), out))
+    with replacing_ours(out, ["reconstruct"], force=force):
+        _say(use.reconstruct(run, _source(split, index, count, file, device), out))
 
 
 def swap(
     run: Run, split: SplitName = "test", index: Index = "", count: Count = 3, file: File = "",
-    out: Out = None, device: Device = "auto",
+    out: Out = None, device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Exchange what moves between pairs of sequences (first half with second half)."""
     from unbraid.tasks import use
 
-    _say(use.swap(run, _source(split, index, count, file, device), out))
+    with replacing_ours(out, ["swap"], force=force):
+        _say(use.swap(run, _source(split, index, count, file, device), out))
 
 
 def sample(
@@ -98,7 +103,7 @@ def sample(
     length: Annotated[int, typer.Option(help="Steps [as the data].")] = 0,
     seed: Annotated[int, typer.Option(help="Decides the draws.")] = 0,
     split: SplitName = "test", index: Index = "", count: Count = 6, file: File = "",
-    out: Out = None, device: Device = "auto",
+    out: Out = None, device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Draw new sequences, or one factor anew while the other is kept."""
     from unbraid.tasks import use
@@ -106,14 +111,16 @@ def sample(
     if factor not in ("both", "static", "dynamic"):
         raise ValueError(f"--factor must be both, static or dynamic, got {factor!r}.")
     source = _source(split, index, count, file, device)
-    _say(use.sample(run, source, out, factor=factor, length=length, seed=seed))  # type: ignore[arg-type]
+    names = ["sample" if factor == "both" else f"sample-{factor}"]
+    with replacing_ours(out, names, force=force):
+        _say(use.sample(run, source, out, factor=factor, length=length, seed=seed))  # type: ignore[arg-type]
 
 
 def interpolate(
     run: Run, factor: Annotated[str, typer.Option(help="static, dynamic or both.")] = "static",
     steps: Annotated[int, typer.Option(help="Sequences on the way.")] = 6,
     split: SplitName = "test", index: Index = "", file: File = "", out: Out = None,
-    device: Device = "auto",
+    device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Go from one sequence to another in code space."""
     from unbraid.tasks import use
@@ -121,4 +128,5 @@ def interpolate(
     if factor not in ("both", "static", "dynamic"):
         raise ValueError(f"--factor must be static, dynamic or both, got {factor!r}.")
     source = _source(split, index, 2, file, device)
-    _say(use.interpolate(run, source, out, steps=steps, factor=factor))  # type: ignore[arg-type]
+    with replacing_ours(out, ["interpolate"], force=force):
+        _say(use.interpolate(run, source, out, steps=steps, factor=factor))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import BadZipFile
@@ -14,11 +15,13 @@ from unbraid.data.collection import Collection, SplitConfig
 from unbraid.data.corpus import Array, Corpus
 from unbraid.data.labels import UNKNOWN, encode_labels, label_array
 from unbraid.data.windows import cut_windows, window_labels
+from unbraid.limits import check_memory, in_units
 from unbraid.records import Kind
 from unbraid.settings import at_least, build
 from unbraid.shapes import ShapeError
 
 RESERVED = ("x", "lengths", "observed")
+BOMB_SIZE, BOMB_RATIO = 1 << 28, 200  # bytes unpacked, and times the packed ones: no real data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +63,40 @@ def _load(path: Path) -> dict[str, Array]:
         if path.suffix.lower() == ".npy":
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
         with path.open("rb") as content, np.load(content, allow_pickle=False) as file:
+            _check_sizes(path, file)
             found = {key: file[key] for key in file.files}
             return {key: value for key, value in found.items() if isinstance(value, np.ndarray)}
     except (OSError, ValueError, EOFError, TypeError, BadZipFile, ZlibError) as error:
         raise ValueError(
             f"{path} cannot be read as {path.suffix} without pickle: {str(error).rstrip('.')}."
         ) from None
+
+
+def _check_sizes(path: Path, file: Any) -> None:
+    """Raise `ValueError` if the arrays of an opened `.npz` file are not what it can hold."""
+    members = file.zip.infolist()
+    for member in members:
+        with file.zip.open(member) as content:
+            claimed = _claimed_size(content)
+        if claimed is not None and claimed != member.file_size:
+            raise ValueError(f"{member.filename} claims {in_units(claimed)}, it holds others")
+    size, packed = (sum(getattr(m, n) for m in members) for n in ("file_size", "compress_size"))
+    if size > BOMB_SIZE and size > BOMB_RATIO * packed:
+        raise ValueError(
+            f"{in_units(packed)} would become {in_units(size)}, nearly all of it the same value. "
+            "If that is right, write it with np.save or np.savez, without compression"
+        )
+    check_memory(3 * size, str(path), "Give x as an .npy file, which is read from the disk.")
+
+
+def _claimed_size(content: Any) -> int | None:
+    """Return how many bytes an array has by its header; None if it is no array."""
+    if content.peek(6)[:6] != np.lib.format.MAGIC_PREFIX:
+        return None
+    version = np.lib.format.read_magic(content)
+    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read.get(version[0], read[2])(content)
+    return int(content.tell() + prod(shape) * dtype.itemsize)
 
 
 def from_arrays(

@@ -13,15 +13,20 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from unbraid.data.corpus import Array
+from unbraid.files import left_behind, read_json, sync, told_if_full, write_text, writer
+from unbraid.limits import check_disk, reserve
 
 FORMAT = 2
+ALWAYS_HASHED = 1 << 22  # bytes of an array that is compared with its hash at every opening
 LEFTOVER_SECONDS = 24 * 3600.0
 Arrays = dict[str, Array]
 _log = logging.getLogger(__name__)
@@ -103,7 +108,7 @@ def find_prepared(name: str, about: Mapping[str, Any]) -> Prepared | None:
     found = []
     for path in cache_root().glob(f"{name}-*/cache.json"):
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            kept = read_json(path)
             said = kept["about"]
             if kept["name"] == name and all(said.get(key) == about[key] for key in about):
                 found.append((path.stat().st_mtime, kept["key"]))
@@ -122,13 +127,14 @@ def open_cache(name: str, key: str) -> Prepared | None:
     if not folder.is_dir():
         return None
     try:
-        about = json.loads((folder / "cache.json").read_text(encoding="utf-8"))
+        about = read_json(folder / "cache.json")
         made = {field: about.get(field) for field in ("format", "name", "key")}
         if made != {"format": FORMAT, "name": name, "key": key}:
             raise ValueError(f"cache.json names other contents: {made}")
         arrays = {
             array: _open_array(folder, array, facts) for array, facts in about["arrays"].items()
         }
+        _check_hashes(folder, about["arrays"])
         return Prepared(folder, arrays, about["about"], about["found"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
         raise ValueError(
@@ -168,7 +174,8 @@ def _build(name: str, key: str, build: Build, about: Mapping[str, Any]) -> None:
     final = cache_folder(name, key)
     final.parent.mkdir(parents=True, exist_ok=True)
     _sweep(final)
-    with tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{final.name}.") as aside:
+    prefix = f".{final.name}.{writer()}."
+    with tempfile.TemporaryDirectory(dir=final.parent, prefix=prefix) as aside:
         folder = Path(aside) / "cache"
         folder.mkdir()
         facts, found = _write_arrays(folder, build)
@@ -176,14 +183,14 @@ def _build(name: str, key: str, build: Build, about: Mapping[str, Any]) -> None:
         text = json.dumps(head | {"about": dict(about), "found": found}, indent=2)
         (folder / "cache.json").write_text(text + "\n", encoding="utf-8")
         for path in (*folder.iterdir(), folder):
-            _sync(path)
+            sync(path)
         try:
             folder.rename(final)
         except OSError:
             if not final.is_dir():
                 raise
             return  # somebody else finished first: theirs is as good, ours goes with `aside`
-        _sync(final.parent)
+        sync(final.parent)
 
 
 def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -191,9 +198,11 @@ def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str,
     made: dict[str, np.memmap[Any, Any]] = {}
 
     def new(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        made[name] = np.lib.format.open_memmap(
-            folder / f"{name}.npy", mode="w+", dtype=np.dtype(dtype), shape=shape
-        )
+        path = folder / f"{name}.npy"
+        check_disk(folder, prod(shape) * np.dtype(dtype).itemsize, name)
+        with told_if_full(path):
+            made[name] = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
+            reserve(path)
         return made[name]
 
     found = dict(build(new) or {})
@@ -219,15 +228,28 @@ def _open_array(folder: Path, name: str, facts: dict[str, Any]) -> Array:
     return array
 
 
-def _sync(path: Path) -> None:
-    """Make sure that a file or folder is on the disk, not only on its way there."""
-    if path.is_dir() and os.name == "nt":
-        return  # Windows cannot open folders
-    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+def _check_hashes(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Compare arrays with their SHA-256: small ones always, large ones if changed since the last.
+
+    Files of gigabytes would take seconds at every opening; when they were last found right, by
+    size and time of change, is kept in `checked.json`.
+    """
+    note, stats = folder / "checked.json", {}
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        before = read_json(note)
+    except (OSError, ValueError):  # never checked here, or a folder nobody may write to
+        before = {}
+    for name, about in facts.items():
+        path = folder / f"{name}.npy"
+        stats[name] = [path.stat().st_size, path.stat().st_mtime_ns]
+        known = isinstance(before, dict) and before.get(name) == stats[name]
+        if known and about["bytes"] > ALWAYS_HASHED:
+            continue
+        if file_hash(path) != about["sha256"]:
+            raise ValueError(f"{path.name} has other values than when it was made")
+    if stats != before:
+        with suppress(OSError):
+            write_text(note, json.dumps(stats))
 
 
 def _remove(folder: Path) -> None:
@@ -237,7 +259,7 @@ def _remove(folder: Path) -> None:
 
 
 def _sweep(final: Path) -> None:
-    """Delete what killed preparations of this cache left; younger ones may still be running."""
+    """Delete what killed preparations of this cache left; those of others after a day."""
     for leftover in final.parent.glob(f".{final.name}.*"):
-        if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
+        if left_behind(leftover) or time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
             shutil.rmtree(leftover, ignore_errors=True)

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from unbraid.data.table_columns import table_library
 
 HEAD = 10_000  # rows that tell what the columns hold
 PART = 4_000_000  # cells that are read together
+LONGEST_LINE = 1 << 26  # characters
+MOST_COLUMNS = 20_000  # a table is wide by mistake: sequences are its rows
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
@@ -70,15 +73,26 @@ def _csv_parts(
 def _dialect(path: Path) -> tuple[str, str, int]:
     """Return what parts the cells, the decimal mark, and how many rows are 4 million cells."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        lines = list(islice(file, 20))
+        lines = list(islice(iter(partial(file.readline, LONGEST_LINE), ""), 20))
+    if max(map(len, lines), default=0) >= LONGEST_LINE:
+        raise ValueError("its lines are longer than 64 MB: it is no table")
     separator = max((",", ";", "\t", "|"), key=lines[0].count) if lines else ","
     if path.suffix.lower() == ".tsv":
         separator = "\t"
     cells = [len(row) for row in csv.reader(lines[:2], delimiter=separator)]
+    _check_width(max([0, *cells]))
     if len(cells) == 2 and cells[1] > cells[0]:  # pandas would take the first for row names
         raise ValueError(f"its first row names {cells[0]} columns, the next has {cells[1]} cells")
     has_commas = separator != "," and re.search(r"\d,\d", "".join(lines[1:]))
     return separator, "," if has_commas else ".", max(1000, PART // max([1, *cells]))
+
+
+def _check_width(columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise ValueError(
+            f"it has {columns:,} columns, at most {MOST_COLUMNS:,} are read. Rows are steps and "
+            "columns are channels: perhaps it is the other way round"
+        )
 
 
 def _parquet_parts(path: Path, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
@@ -86,6 +100,7 @@ def _parquet_parts(path: Path, columns: Sequence[str] | None, rows: int) -> Iter
 
     with parquet.ParquetFile(path) as file:
         width = max(1, len(columns or file.schema_arrow.names))
+        _check_width(len(file.schema_arrow.names))
         size = rows or max(1000, PART // width)
         wanted = None if columns is None else list(columns)
         lost = sorted(set(wanted or ()) - set(file.schema_arrow.names))

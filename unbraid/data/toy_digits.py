@@ -35,6 +35,7 @@ from unbraid.data.bounce import (
     paint,
 )
 from unbraid.data.corpus import Corpus, Split
+from unbraid.limits import check_generated
 from unbraid.records import Factor, Spec
 from unbraid.settings import at_least
 
@@ -55,6 +56,7 @@ class Config:
     def __post_init__(self) -> None:
         at_least(self, 1, *SHARES)
         at_least(self, 0, "seed")
+        check_generated(self.train + self.validation + self.test, LENGTH * SIZE * SIZE)
 
 
 def load(config: Config) -> Corpus:

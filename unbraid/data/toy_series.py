@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Corpus, Split
+from unbraid.limits import check_generated
 from unbraid.records import Factor, Spec
 from unbraid.settings import at_least
 
@@ -53,6 +54,10 @@ class Config:
     def __post_init__(self) -> None:
         at_least(self, 1, "train", "validation", "test")
         at_least(self, 2, "windows", "window")
+        check_generated(
+            self.train + self.validation + self.test,
+            16 * self.windows * self.window * len(CHANNELS),
+        )
         if not 0.0 <= self.missing < 1.0:
             raise ValueError(f"missing must be at least 0 and below 1, got {self.missing}.")
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from unbraid.data.corpus import Corpus, Split
 from unbraid.data.drawing import SIZE, STYLES, Part, coverage
 from unbraid.data.poses import MOTIONS
+from unbraid.limits import check_generated
 from unbraid.records import Factor, Spec
 from unbraid.settings import at_least
 
@@ -65,6 +66,7 @@ class Config:
     def __post_init__(self) -> None:
         at_least(self, 1, *SHARES)
         at_least(self, 0, "seed")
+        check_generated(self.train + self.validation + self.test, 3 * LENGTH * SIZE * SIZE)
 
 
 def load(config: Config) -> Corpus:

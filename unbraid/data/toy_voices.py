@@ -19,6 +19,7 @@ from torch import Tensor
 
 from unbraid.data.corpus import Corpus, Split
 from unbraid.data.mel import MelConfig, log_mel
+from unbraid.limits import check_generated
 from unbraid.records import Factor, Spec
 from unbraid.settings import at_least
 from unbraid.views.audio import shift_voice
@@ -70,6 +71,7 @@ class Config:
         if self.seconds < 0.2:
             raise ValueError(f"seconds must be 0.2 at least (one segment), got {self.seconds}.")
         at_least(self, 0, "conversions")
+        check_generated(self.voices * self.utterances, 16 * self.samples * (1 + self.conversions))
 
     @property
     def voices(self) -> int:

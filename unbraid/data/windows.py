@@ -3,6 +3,7 @@
 import numpy as np
 
 from unbraid.data.corpus import Array
+from unbraid.limits import check_memory
 
 
 def cut_windows(
@@ -25,6 +26,11 @@ def cut_windows(
     count, rows = x.shape[:2]
     lengths = None if lengths is None else np.asarray(lengths, dtype=np.int64)
     steps = -(-rows // window)
+    check_memory(
+        count * steps * window * x.shape[2] * x.itemsize,
+        f"a window of {window:,} rows of sequences of {rows:,} rows",
+        "Choose a smaller data.window.",
+    )
     ragged = rows % window > 0 or (lengths is not None and bool((lengths % window).any()))
     if observed is not None or ragged:
         known = np.ones(x.shape, dtype=bool) if observed is None else observed

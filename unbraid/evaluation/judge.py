@@ -29,7 +29,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 import unbraid
 from unbraid.data.corpus import Corpus, Split
-from unbraid.files import read_ours, write_text, write_whole
+from unbraid.files import check_kinds, read_ours, write_text, write_whole
 from unbraid.latents.heads import run_recurrent
 from unbraid.methods.store import spec_from_table
 from unbraid.nets import NetConfig, encoder_for
@@ -275,7 +275,7 @@ def load_judge(folder: Path, device: str = "cpu") -> Judge:
     try:
         config = build(JudgeConfig, about["config"], where="config")
         judge = Judge(spec_from_table(about["spec"]), config)
-    except (KeyError, TypeError, AttributeError) as error:
+    except Exception as error:  # whatever a network says of shapes that are none
         raise ValueError(f"{folder / 'judge.json'} is damaged: {error}.") from None
     path = folder / "judge.safetensors"
     try:
@@ -293,8 +293,7 @@ def read_judge(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"{folder} holds no judge.json. Make a judge with `unbraid judge fit`.")
     about = read_ours(path, FORMAT, "judge")
-    if not {"fingerprint", "accuracy"} <= about.keys():
-        raise ValueError(f"{path} is damaged: it has no fingerprint or no accuracy.")
+    check_kinds(path, about, {"fingerprint": str, "accuracy": dict})
     return about
 
 

@@ -1,18 +1,23 @@
 """One paper is one file; this is the catalogue, to which anybody can add."""
 
 import inspect
+from typing import Any
 
+import torch
+
+from unbraid.limits import check_memory
 from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.spyl import SPYL
 from unbraid.plugins import load_plugin, plugin_names
+from unbraid.records import Spec
 from unbraid.settings import closest
 
 __all__ = [
-    "METHODS", "Method", "VariationalMethod", "count_parameters", "find_method", "method_label",
-    "method_name", "method_names", "register_method",
+    "METHODS", "Method", "VariationalMethod", "count_parameters", "find_method", "make_method",
+    "method_label", "method_name", "method_names", "register_method",
 ]  # fmt: skip
 
 METHODS: dict[str, type[Method]] = {"dsvae": DSVAE, "cdsvae": CDSVAE, "spyl": SPYL, "dbse": DBSE}
@@ -85,3 +90,22 @@ def register_method(name: str, cls: object) -> None:
 def _same_source(one: type, other: type) -> bool:
     """Say whether a class is an other one defined again, as in a notebook cell that was re-run."""
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def make_method(name: str, spec: Spec, config: Any, **parts: Any) -> Method:
+    """Return a new method for data, with networks of your own if any are given.
+
+    Raises:
+        ValueError: its parameters do not fit in memory.
+    """
+    cls = find_method(name)
+    advice = "Choose smaller dimensions (method.static_dim, method.dynamic_dim, method.net)."
+    try:
+        with torch.device("meta"), torch.random.fork_rng(devices=[]):  # shapes without numbers
+            count = sum(part.numel() for part in cls(spec, config).parameters())
+    except (RuntimeError, TypeError, OverflowError) as error:  # more than 64 bits can count
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(f"{name} cannot be made by these settings ({said}). {advice}") from None
+    # A parameter, its gradient and two moments of the optimiser, four bytes each.
+    check_memory(16 * count, f"{name} with {count:,} parameters", advice)
+    return cls(spec, config, **parts)

@@ -10,14 +10,18 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 import unbraid
-from unbraid.files import read_ours, write_text, write_whole
-from unbraid.methods import Method, find_method, method_name
+from unbraid.files import check_kinds, read_ours, write_text, write_whole
+from unbraid.methods import Method, find_method, make_method, method_name
 from unbraid.nets import Decoder, Encoder
-from unbraid.records import Factor, Spec
+from unbraid.records import Spec
 from unbraid.settings import as_table, build
 
 FORMAT = "unbraid-model-1"
 PARTS = ("encoder", "decoder")  # networks that can be brought
+TRAINING = {
+    "steps": int, "minutes": float | int, "epochs": float | int, "seed": int, "reason": str,
+    "finished": bool, "splits": dict,
+}  # fmt: skip
 
 
 def save_model(method: Method, folder: Path, training: dict[str, Any] | None = None) -> None:
@@ -74,10 +78,12 @@ def load_model(
     about = read_about(folder)
     _check_parts(folder, about.get("parts", {}), parts)
     try:
-        cls, spec = find_method(about["method"]), spec_from_table(about["spec"])
-        method = cls(spec, build(cls.Config, about["config"], where="config"), **parts)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{folder / 'model.json'} is damaged: {error}.") from None
+        config = build(find_method(about["method"]).Config, about["config"], where="config")
+        spec = spec_from_table(about["spec"])
+        method = make_method(about["method"], spec, config, **parts)
+    except Exception as error:  # whatever a network says of shapes that are none
+        said = str(error.args[0] if error.args else error).rstrip(".")
+        raise ValueError(f"{folder / 'model.json'} is damaged: {said}.") from None
     path = folder / "model.safetensors"
     try:
         weights = load_file(path)
@@ -108,16 +114,12 @@ def read_about(folder: Path) -> dict[str, Any]:
             f"{folder} holds no model: there is no model.json. Give the folder of a run, "
             "e.g. runs/toy-sprites/dbse/0."
         )
-    return read_ours(path, FORMAT, "model")
+    about = read_ours(path, FORMAT, "model")
+    check_kinds(path, about, {"method": str, "config": dict, "spec": dict, "training": dict})
+    check_kinds(path, about["training"], TRAINING, required=False)
+    return about
 
 
 def spec_from_table(table: dict[str, Any]) -> Spec:
     """Undo `dataclasses.asdict` of a Spec that went through JSON."""
-    values: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in table.items()
-    }
-    for side in ("static", "dynamic"):
-        values[side] = tuple(
-            Factor(**{**factor, "values": tuple(factor["values"])}) for factor in table[side]
-        )
-    return Spec(**values)
+    return build(Spec, table, where="spec")

@@ -1,18 +1,20 @@
 """Every measurement that a run allows, in one call."""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed
-from unbraid.evaluation.protocols.diagnosis import diagnose
+from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
 from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
 from unbraid.evaluation.protocols.series_tasks import (
+    Examples,
     Predictor,
     code_examples,
     predict_target,
@@ -22,7 +24,9 @@ from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.files import write_text
 from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
+from unbraid.names import path_name
 from unbraid.precision import inference_format
+from unbraid.records import Factor
 from unbraid.runs import Run, open_run
 from unbraid.settings import closest
 from unbraid.tasks import judging
@@ -74,6 +78,8 @@ class Job:
     suite: Suite
     judge: str
     device: str
+    skipped: dict[str, str] = field(default_factory=dict)
+    """What could not be measured, and why; filled on the way."""
 
     @property
     def test(self) -> Split:
@@ -85,7 +91,7 @@ class Job:
         """Where the judge is: the one asked for, else `judges/<data>` if it is there."""
         if self.judge:
             return Path(self.judge)
-        usual = Path("judges") / Path(self.run.plan.data).stem
+        usual = Path("judges") / path_name(self.run.plan.data)
         return usual if (usual / "judge.json").is_file() else None
 
 
@@ -165,28 +171,36 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
         "speakers": _speakers,
         "tasks": _tasks,
         "judge": _judge,
+        "diagnosis": _diagnosis,
     }
     say("measuring: reconstruction")
     errors = reconstruction_errors(job.method, job.test, limit=job.suite.decoded)
-    found: Metrics = {"reconstruction_mse": errors[0], "relative_error": errors[1], "skipped": {}}
+    found: Metrics = {"reconstruction_mse": errors[0], "relative_error": errors[1]}
     for name, step in steps.items():
-        say(f"measuring: {name.replace('_', ' ')}")
-        try:
+        say(f"measuring: {name}")
+        with _skipping(job, name, unless=name == "judge" and bool(job.judge)):
             found[name] = step(job)
-        except SkippedError as reason:
-            found["skipped"][name] = str(reason)
-        except Exception as error:  # one that cannot be made never stops the others
-            if name == "judge" and job.judge:
-                raise
-            found["skipped"][name] = f"it failed: {error}"
-    found["skipped"] |= _too_many(job) if "tasks" in found else {}
     rows = [ProbeRow(**row) for row in found.get("probes", [])]
     found["gaps"] = gaps(rows) if rows else {}
-    say("measuring: leakage without labels")
-    diagnosis = diagnose(job.method, job.test, limit=job.suite.diagnosed)
-    found["diagnosis"] = asdict(diagnosis)
-    found["verdict"] = sentences(job.run.plan.method, diagnosis, rows)
-    return found
+    found["verdict"] = ["the test split cannot tell how well s and d are apart."]
+    if "diagnosis" in found:
+        numbers = found["diagnosis"]
+        found["diagnosis"] = asdict(numbers)
+        found["verdict"] = sentences(job.run.plan.method, numbers, rows)
+    return found | {"skipped": job.skipped}
+
+
+@contextmanager
+def _skipping(job: Job, name: str, *, unless: bool = False) -> Iterator[None]:
+    """Note why a measurement could not be made: it never stops the others."""
+    try:
+        yield
+    except SkippedError as reason:
+        job.skipped[name] = str(reason)
+    except Exception as error:
+        if unless:
+            raise
+        job.skipped[name] = f"it failed: {str(error).rstrip('.')}"
 
 
 def _separation(job: Job) -> Metrics:
@@ -221,32 +235,38 @@ def _tasks(job: Job) -> list[Metrics]:
         raise SkippedError("the data have no labels")
     splits = [job.corpus.train, job.corpus.validation, job.corpus.test]
     codes = [*(embed(job.method, split) for split in splits[:2]), job.codes]
-    rows = []
+    rows: list[Metrics] = []
     for factor in (*spec.static, *spec.dynamic):
-        if factor.classes > MOST_CLASSES:
+        if factor.classes > MOST_CLASSES:  # boosted trees grow one tree a class, many times
+            job.skipped[f"task {factor.name}"] = (
+                f"{factor.classes} classes are too many for a task, at most {MOST_CLASSES}"
+            )
             continue
-        coded = [code_examples(z, s, factor) for z, s in zip(codes, splits, strict=True)]
-        raw = [raw_examples(split, factor) for split in splits]
-        kinds = (job.suite.code_predictors, job.suite.raw_predictors)
-        for (train, validation, test), predictors in zip((coded, raw), kinds, strict=True):
-            for predictor in predictors:
-                row = predict_target(
-                    train, validation, test, factor,
-                    predictor=predictor, seeds=job.suite.task_seeds,
-                )  # fmt: skip
-                rows.append(asdict(row))
+        with _skipping(job, f"task {factor.name}"):
+            coded = [code_examples(z, s, factor) for z, s in zip(codes, splits, strict=True)]
+            raw = [raw_examples(split, factor) for split in splits]
+            rows += _predict(job, factor, coded, raw)
+    if not rows:
+        raise SkippedError("there is no factor that could be predicted")
     return rows
 
 
-def _too_many(job: Job) -> dict[str, str]:
-    """Return the targets no task was made of: boosted trees grow one tree a class, many times."""
-    spec = job.method.spec
-    return {
-        f"task {factor.name}": f"{factor.classes} classes are too many for a task, at most "
-        f"{MOST_CLASSES}"
-        for factor in (*spec.static, *spec.dynamic)
-        if factor.classes > MOST_CLASSES
-    }
+def _predict(job: Job, factor: Factor, coded: list[Examples], raw: list[Examples]) -> list[Metrics]:
+    """Predict one factor by every predictor; each list is of training, validation and test."""
+    kinds = (job.suite.code_predictors, job.suite.raw_predictors)
+    rows = []
+    for (train, validation, test), predictors in zip((coded, raw), kinds, strict=True):
+        for predictor in predictors:
+            row = predict_target(
+                train, validation, test, factor,
+                predictor=predictor, seeds=job.suite.task_seeds,
+            )  # fmt: skip
+            rows.append(asdict(row))
+    return rows
+
+
+def _diagnosis(job: Job) -> Diagnosis:
+    return diagnose(job.method, job.test, limit=job.suite.diagnosed)
 
 
 def _judge(job: Job) -> Metrics:

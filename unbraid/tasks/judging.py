@@ -24,6 +24,7 @@ from unbraid.evaluation.protocols.generation import (
     leakage_table,
 )
 from unbraid.files import write_text
+from unbraid.names import path_name
 from unbraid.runs import open_run
 from unbraid.settings import at_least, build, closest
 
@@ -66,7 +67,7 @@ def fit_judge(
         console: where progress is shown; nowhere if None.
         device: where to train.
     """
-    settings, folder = settings or {}, Path(out) / Path(data).stem
+    settings, folder = settings or {}, Path(out) / path_name(data)
     for section in settings:
         if section not in SECTIONS:
             near = closest(section, SECTIONS)

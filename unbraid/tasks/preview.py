@@ -17,6 +17,7 @@ from unbraid.figures.label_balance import label_balance
 from unbraid.figures.render import save_sounds
 from unbraid.figures.save import DPI, save_numbers
 from unbraid.files import write_whole
+from unbraid.names import path_name
 
 MOST_LINES = 7  # labels written beside a sequence
 MOST_PLAYED = 120  # frames of an animation
@@ -39,7 +40,7 @@ def preview(
     if count < 1:
         raise ValueError(f"count must be 1 or more, got {count}.")
     corpus = data if isinstance(data, Corpus) else load_data(data, options)
-    target = _target(out, Path(corpus.spec.name).stem)
+    target = _target(out, path_name(corpus.spec.name))
     some = _some(corpus.split(split), count)
     kinds = {"video": _video, "audio": _audio, "series": _series}
     paths = kinds[corpus.spec.kind](some, target)

@@ -1,6 +1,5 @@
 """Pages: one run, or several beside each other."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +11,7 @@ from unbraid.evaluation.protocols.probes import ProbeRow
 from unbraid.figures.bars import probe_bars
 from unbraid.figures.curves import loss_curves, read_curves
 from unbraid.figures.save import save_figure
+from unbraid.files import check_kinds, read_json
 from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
@@ -118,7 +118,11 @@ def measured(run: Run, device: str, judge: str = "") -> Metrics:
         judge: folder of a judge; if the measurements have none or another, it scores the run now.
     """
     saved = run.path / "metrics.json"
-    metrics = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else {}
+    try:
+        metrics = read_json(saved)
+        check_kinds(saved, metrics, {"training": dict, "skipped": dict, "verdict": list})
+    except (OSError, ValueError):  # none, or damaged: it can be made again
+        metrics = {}
     if metrics.get("training") != run.about["training"]:
         return evaluate(run.path, judge=judge, device=device, unfinished=True)
     if judge and metrics.get("judge", {}).get("judge", {}).get("folder") != str(Path(judge)):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import unbraid
 from unbraid.data import data_title
+from unbraid.names import check_path_name, path_name
 from unbraid.settings import Table, at_least, build, closest, merge, parse_sets, read_toml
 from unbraid.training.plan import Plan, make_plan
 
@@ -48,6 +49,9 @@ class Row:
     preset: str = ""  # empty: that of the protocol, of the comparison, or of the data set
     sets: tuple[str, ...] = ()  # what differs from the preset
     authors: tuple[str, ...] = ()  # what differs further in the authors' code
+
+    def __post_init__(self) -> None:
+        check_path_name(self.name, "name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +205,7 @@ def find_comparison(name: str) -> Comparison:
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not name.endswith(".toml") and not path.is_file():
         raise KeyError(f"there is no comparison '{name}'.{closest(name, comparison_names())}")
-    table: dict[str, Any] = read_toml(path) | {"name": path.stem, "given": name}
+    table: dict[str, Any] = read_toml(path) | {"name": path_name(path.name), "given": name}
     try:
         return build(Comparison, table, where=path.name)
     except TypeError as error:  # a required setting is not there

@@ -20,6 +20,7 @@ from unbraid.evaluation.protocols.series_tasks import (
 )
 from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.methods.base import Method
+from unbraid.names import path_name
 from unbraid.settings import closest
 from unbraid.tasks import judging
 from unbraid.tasks.reproduce_plan import Metric
@@ -138,7 +139,7 @@ def judge_of(
         out: folder of judges.
         how: `console` and `device`, as for `judging.fit_judge`.
     """
-    folder = out / Path(data).stem
+    folder = out / path_name(data)
     if not (folder / "judge.json").is_file():
         judging.fit_judge(data, settings={"data": options, **settings}, out=out, **how)
     return folder

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from unbraid.data import data_title
-from unbraid.files import read_ours, write_text
+from unbraid.files import read_json, read_ours, write_text
 from unbraid.report.published import published
 from unbraid.tasks.reproduce_methods import refresh
 from unbraid.tasks.reproduce_plan import VARIANTS, Comparison, Metric, Row, Variant
@@ -151,7 +151,7 @@ def _key(row: Result) -> tuple[str, ...]:
 
 def _read_table(table: Path) -> list[Result]:
     try:
-        rows = json.loads(table.read_text(encoding="utf-8"))
+        rows = read_json(table)
         if not isinstance(rows, list):
             raise TypeError("it is not a list of rows")
         for row in rows:

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 from unbraid.files import write_text
 from unbraid.tasks.reproduce_runs import Job, Outcome, do_job
 from unbraid.training.processes import TOLD
-from unbraid.training.signals import handled
+from unbraid.training.signals import end_with_parent, handled
 
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_LOOKS = 2.0
@@ -88,7 +87,7 @@ def _work(job: Job) -> None:
     """Do one job; how it went is told by the exit code, and by `failed.txt`."""
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # Ctrl-C reaches the starting process alone, which hands it on
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent(os.getppid(), SECONDS_BETWEEN_LOOKS)
     note = job.path / "failed.txt"
     note.unlink(missing_ok=True)
     try:
@@ -99,13 +98,6 @@ def _work(job: Job) -> None:
     except KeyboardInterrupt:
         code = CODES["interrupted"]
     sys.exit(code)
-
-
-def _end_with(parent: int) -> None:
-    """Stop politely when the starting process is gone: nobody waits for the result."""
-    while os.getppid() == parent:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _outcome(job: Job, process: BaseProcess) -> str:

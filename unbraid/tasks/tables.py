@@ -34,6 +34,8 @@ def all_tables(metrics: Metrics) -> list[Table]:
         made.append(_speaker_table(metrics["speakers"], metrics.get("relative_error")))
     if "tasks" in metrics:
         made.append(_task_table(metrics["tasks"]))
+    if "diagnosis" not in metrics:
+        return made
     note = f"Measured on {metrics['diagnosis']['sequences']} test sequences, without labels."
     rows = diagnosis_rows(metrics["diagnosis"])
     return [*made, Table("Leakage without labels", ("", "s", "d", "wanted"), rows, note)]

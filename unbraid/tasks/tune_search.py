@@ -11,6 +11,7 @@ import tomli_w
 import unbraid
 from unbraid.data import data_kind
 from unbraid.files import write_text
+from unbraid.names import path_name
 from unbraid.settings import Table, all_finite, as_table, closest, flat, merge, read_toml
 from unbraid.tasks.tune_space import (
     Draws,
@@ -81,7 +82,7 @@ class Search:
 
     def folder(self, out: str | Path) -> Path:
         """Return `<out>/<data>/<method>`."""
-        return Path(out) / Path(self.data).stem / self.method
+        return Path(out) / path_name(self.data) / self.method
 
     def outside(self) -> list[str]:
         """Return the settings whose preset value cannot be drawn; none: trial 0 is the preset."""

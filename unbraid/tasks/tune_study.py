@@ -6,6 +6,7 @@ behind, and the next process goes on with it under its own number.
 """
 
 import fcntl
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -156,6 +157,8 @@ def open_study(
     with FileLock(folder / "claim.lock"):
         try:
             lock = FileLock(folder / "study.lock")  # Optuna's own outlive a killed process
+            with lock:
+                _cut_torn_line(log)
             storage = JournalStorage(JournalFileBackend(str(log), lock))  # type: ignore[arg-type]
             study = optuna.create_study(
                 study_name="unbraid", storage=storage, load_if_exists=True,
@@ -167,6 +170,13 @@ def open_study(
         if first is not None and not study.get_trials(deepcopy=False):
             study.enqueue_trial({name: space[name].word(value) for name, value in first.items()})
     return Study(folder, study, space, seed)
+
+
+def _cut_torn_line(log: Path) -> None:
+    """Cut off what a process that was killed, or met a full disk, left as half a line."""
+    content = log.read_bytes() if log.exists() else b""
+    if content and not content.endswith(b"\n"):
+        os.truncate(log, content.rfind(b"\n") + 1)
 
 
 def make_sampler(seed: int, number: int) -> optuna.samplers.BaseSampler:

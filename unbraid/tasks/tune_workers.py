@@ -12,7 +12,7 @@ from pathlib import Path
 from unbraid.tasks.tune_report import line
 from unbraid.tasks.tune_search import Search, enter, read_search
 from unbraid.tasks.tune_study import Study
-from unbraid.training.signals import handed_on
+from unbraid.training.signals import end_with_parent, handed_on
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -71,9 +71,10 @@ def _stop_all(processes: "list[subprocess.Popen[bytes]]", number: int) -> None:
 
 
 def main(folder: str, trials: str, device: str, parent: str) -> int:
-    """Work on the study of a folder; stop after a trial whose starting process is gone."""
+    """Work on the study of a folder; stop when the starting process is gone."""
     from unbraid.tasks.tune import work
 
+    end_with_parent(int(parent))
     search = read_search(Path(folder))
     study = enter(search, Path(folder))
     ended = work(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from unbraid.data.own import reader_for
 from unbraid.evaluation import manipulate
 from unbraid.figures.render import render
 from unbraid.files import write_whole
+from unbraid.limits import check_memory
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Spec
 from unbraid.runs import open_run
@@ -23,6 +25,7 @@ from unbraid.shapes import check_axes
 from unbraid.training.module import seed_draws
 from unbraid.training.plan import Plan
 
+ACTIVATIONS = 64  # bytes that decoding takes for every value that is decoded, about
 Factor = Literal["both", "static", "dynamic"]
 
 
@@ -102,6 +105,8 @@ def sample(
     """Write new sequences; with one factor drawn, the other is that of real sequences."""
     job = open_source(path, source)
     seed_draws(seed, "use")
+    drawn = source.count if factor == "both" else len(_chosen(job, source, source.count))
+    _check_amount(job, drawn, length or job.spec.length)
     if factor == "both":
         x = manipulate.sample(job.method, source.count, length or job.spec.length)
         rows = [(f"drawn {i + 1}", x[i]) for i in range(len(x))]
@@ -111,8 +116,8 @@ def sample(
     steps = batch.x.shape[1] if factor == "static" else length or job.spec.length
     x = manipulate.sample(job.method, len(batch), steps, keep=keep, factor=factor)
     n, true = batch.mask.sum(1), _known(batch)
-    drawn = n if factor == "static" else torch.full_like(n, steps)
-    rows = _pair_up([("true", true, n), (f"{factor} drawn", x, drawn)])
+    lengths = n if factor == "static" else torch.full_like(n, steps)
+    rows = _pair_up([("true", true, n), (f"{factor} drawn", x, lengths)])
     return _write(job, out, f"sample-{factor}", {"true": true, "x": x}, rows)
 
 
@@ -125,6 +130,7 @@ def interpolate(
     chosen = _chosen(job, source, 2)
     if len(chosen) != 2:
         raise ValueError(f"interpolate wants two sequences, got {len(chosen)}.")
+    _check_amount(job, steps, job.spec.length)
     a, b = (job.split.take([i], source.device) for i in chosen)
     x = manipulate.interpolate(job.method, a, b, steps=steps, factor=factor)[:, 0]
     shares = [f"{100 * i // (steps - 1)} %" for i in range(steps)]
@@ -151,6 +157,13 @@ def _chosen(job: Opened, source: Source, count: int) -> Sequence[int]:
     count = min(count, len(job.split))
     # Steps of a prime keep neighbours, which are often alike, apart.
     return [int(i) * 7919 % len(job.split) for i in range(count)]
+
+
+def _check_amount(job: Opened, count: int, length: int) -> None:
+    """Raise `ValueError` if so many sequences of this length cannot be decoded in memory."""
+    size = count * length * ACTIVATIONS * prod(job.spec.frame)
+    what = f"decoding {count:,} sequences of {length:,} steps"
+    check_memory(size, what, "Ask for fewer or shorter ones (--count, --steps, --length).")
 
 
 def _known(batch: Batch) -> Tensor:

@@ -1,6 +1,7 @@
 """Bookkeeping while training: the log, checkpoints, the budget, validation."""
 
 import csv
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import torch
 from lightning import Trainer
 
 from unbraid.data.corpus import Split
-from unbraid.files import write_whole
+from unbraid.files import told_if_full, write_whole
 from unbraid.precision import autocast
 from unbraid.training.config import TrainingConfig
 from unbraid.training.guards import CollapseWatch
@@ -156,8 +157,13 @@ def append_row(path: Path, row: Row) -> None:
         old = read_rows(path) if names else []
         write_rows(path, [*old, row], names + new)
         return
-    with path.open("a", newline="", encoding="utf-8") as file:
-        csv.DictWriter(file, names).writerow(_as_text(row))
+    size = path.stat().st_size
+    try:
+        with told_if_full(path), path.open("a", newline="", encoding="utf-8") as file:
+            csv.DictWriter(file, names).writerow(_as_text(row))
+    except OSError:  # half a row would be taken for one
+        os.truncate(path, size)
+        raise
 
 
 def write_rows(path: Path, rows: list[Any], names: list[str]) -> None:
@@ -182,18 +188,25 @@ def _as_text(row: dict[str, Any]) -> dict[str, str]:
 
 def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):  # the process was killed while it wrote
+        lines.pop()
+    return list(csv.DictReader(lines))
 
 
 def cut_rows(path: Path, step: int) -> None:
     """Drop what was logged after `step`: a resumed run writes it again."""
-    if not path.exists():
-        return
-    rows = read_rows(path)
-    kept = [row for row in rows if float(row["step"]) <= step]
-    if len(kept) < len(rows):
+    rows = read_rows(path) if path.exists() else []
+    try:
+        kept = [row for row in rows if float(row["step"]) <= step]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"{path} is damaged: it must have a column step of numbers. Restore or delete it."
+        ) from None
+    if rows:
         write_rows(path, kept, list(rows[0]))
+    else:  # a header at most, which the next row brings along
+        path.unlink(missing_ok=True)
 
 
 class Checkpoints(lightning.Callback):

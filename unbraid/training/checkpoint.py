@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from unbraid.files import write_whole
+from unbraid.files import check_kinds, write_whole
 
 FORMAT = "unbraid-checkpoint-1"
 
@@ -82,10 +82,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a checkpoint of ours: its format is not {FORMAT}.")
     try:
         state = unpack(json.loads(metadata["tree"]), tensors)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
-    if not isinstance(state, dict):
-        raise ValueError(f"{path} is damaged: it holds a {type(state).__name__}, not a state.")
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}. Restore it, or start a new run.") from None
+    check_kinds(path, state, {"state_dict": dict, "global_step": int, "callbacks": dict})
     return state
 
 

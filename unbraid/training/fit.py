@@ -14,7 +14,7 @@ from rich.console import Console
 from unbraid.data.corpus import Corpus
 from unbraid.data.problems import check_trainable
 from unbraid.files import hold
-from unbraid.methods import Method, find_method, method_name
+from unbraid.methods import Method, make_method, method_name
 from unbraid.methods.store import save_model
 from unbraid.runs import Run, open_corpus, open_run, run_folder, torch_device
 from unbraid.training import folder
@@ -133,7 +133,7 @@ class _Extras(NamedTuple):
     def made(self, plan: Plan, corpus: Corpus) -> Method:
         """Return the model to train: the one that was brought, else that of the plan."""
         if self.method is None:
-            return find_method(plan.method)(corpus.spec, plan.method_config)
+            return make_method(plan.method, corpus.spec, plan.method_config)
         if self.method.spec != corpus.spec:
             raise ValueError(
                 f"the model was made for {self.method.spec}, and the data are {corpus.spec}. Make "

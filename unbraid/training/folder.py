@@ -4,17 +4,22 @@ import json
 from pathlib import Path
 from typing import Any
 
+from unbraid.data.collection import PARTS
 from unbraid.data.corpus import Corpus
-from unbraid.files import write_text
+from unbraid.files import check_kinds, read_json, write_text
 from unbraid.methods import Method
 from unbraid.methods.store import read_about
 from unbraid.settings import flat
 from unbraid.training.callbacks import cut_rows
 from unbraid.training.checkpoint import method_weights
-from unbraid.training.plan import Plan
+from unbraid.training.plan import Plan, read_plan
 from unbraid.training.splits import TRAINING, check_splits, split_facts, write_splits
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
+FILES = (
+    "config.toml", "splits.csv", "splits.json", "log.csv", "validation.csv", "model.json",
+    "model.safetensors", "checkpoints",
+)  # fmt: skip
 FIXED = ("training.optimizer",)  # besides the data and what shapes the network
 
 
@@ -31,22 +36,38 @@ def check_free(path: Path) -> None:
             f"{path} holds a run already. Go on with it (--resume {path}), choose another "
             "--seed or --out, or delete the folder."
         )
+    foreign = [name for name in FILES if (path / name).exists()]
+    if foreign and not _is_ours(path / "config.toml"):
+        raise ValueError(
+            f"{path} holds files of something else ({', '.join(foreign)}), which a run would "
+            "replace. Choose another --out, or move them."
+        )
+
+
+def _is_ours(config: Path) -> bool:
+    """Say whether a file is the `config.toml` of a run; it is the first that a run writes."""
+    try:
+        read_plan(config)
+    except (ValueError, KeyError, OSError):
+        return False
+    return True
 
 
 def write_begun(path: Path, plan: Plan, corpus: Corpus) -> None:
     """Write what a run begins with, and drop what was logged by one that was cut off."""
+    write_text(path / "config.toml", plan.as_toml())  # the first: with it the others are ours
     for name in ("log.csv", "validation.csv"):
         (path / name).unlink(missing_ok=True)
     write_splits(corpus, path / "splits.csv")
     write_text(path / "splits.json", json.dumps(split_facts(corpus), indent=1))
-    write_text(path / "config.toml", plan.as_toml())
 
 
 def check_data(path: Path, corpus: Corpus) -> None:
     """Raise `ValueError` unless the data are those a run began with."""
     facts = {}
     if (path / "splits.json").is_file():
-        facts = json.loads((path / "splits.json").read_text(encoding="utf-8"))
+        facts = read_json(path / "splits.json")
+        check_kinds(path / "splits.json", facts, dict.fromkeys(PARTS, dict))
     elif (path / "model.json").is_file():  # runs of older versions
         facts = read_about(path)["training"].get("splits", {})
     check_splits(corpus, facts, path, advice=TRAINING)

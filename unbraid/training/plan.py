@@ -110,15 +110,25 @@ def preset_plan(plan: Plan, preset: str) -> Plan:
 def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a `config.toml`, with some settings changed if asked."""
     table = read_toml(path)
-    try:
-        run = table.pop("run")
-        reader = run.get("reader") or _reader(run["data"], known=True)  # older runs have none
-        names = Names(run["data"], reader, run["method"], run["preset"], run["seed"])
-    except (KeyError, TypeError):
-        raise ValueError(f"{path} is not the config.toml of a run: [run] is incomplete.") from None
+    names = _names(table.pop("run", None), path)
+    check_sections(table, str(path))
     # Runs made before there was a choice computed in fp32.
     table["training"] = {"precision": "fp32"} | table.get("training", {})
     return _build(names, table, where=str(path), settings=settings or {})
+
+
+def _names(run: Any, path: Path) -> Names:
+    """Return what the section [run] of a `config.toml` says, or that it is not one."""
+    kinds = {"data": str, "method": str, "preset": str, "seed": int}
+    for key, kind in kinds.items():
+        value = run.get(key) if isinstance(run, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(
+                f"{path} is not the config.toml of a run: [run] must have {key}, "
+                f"{'a whole number' if kind is int else 'a text'}, got {value!r}."
+            )
+    reader = run.get("reader") or _reader(run["data"], known=True)  # older runs have none
+    return Names(run["data"], str(reader), run["method"], run["preset"], run["seed"])
 
 
 def _reader(data: str, *, known: bool) -> str:

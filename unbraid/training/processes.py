@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 from lightning.fabric.plugins.environments.lightning import find_free_network_port
-from rich.console import Console
 from torch import distributed as dist
 from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, start_processes
 
 from unbraid.precision import Precision, inference_precision
+from unbraid.screen import Screen
 from unbraid.training.signals import handed_on
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -121,7 +121,7 @@ def _with_precision(task: Callable[[], Any], precision: Precision) -> Any:
 
 def with_console(task: Callable[..., Any], *, shown: bool) -> Any:
     """Run a task of several processes, of which the first shows progress if wanted."""
-    return task(console=Console() if shown and place().rank == 0 else None)
+    return task(console=Screen() if shown and place().rank == 0 else None)
 
 
 def _work(rank: int, task: Callable[[], Any], shared: dict[str, str], results: Any) -> None:

@@ -43,7 +43,7 @@ class Display(lightning.Callback):
         step = trainer.global_step
         self.sequences += len(batch) * trainer.world_size
         for note in self.book.notes[self.said :]:
-            self.console.print(f"[yellow]{note}[/yellow]")
+            self.console.print(note, style="yellow", markup=False, highlight=False)
         self.said = len(self.book.notes)
         self.bar.update(self.task, completed=step)
         if step % self.book.every == 0:

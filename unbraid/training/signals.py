@@ -1,6 +1,9 @@
 """Ctrl-C and a polite kill: our own handlers for a while, the old ones afterwards."""
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +26,17 @@ def handled(handler: Handler, *numbers: int) -> Iterator[bool]:
     finally:
         for number, before in old.items():
             signal.signal(number, before)
+
+
+def end_with_parent(parent: int, seconds: float = 2.0) -> None:
+    """Stop this process politely when the one that started it is gone: nobody waits for it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

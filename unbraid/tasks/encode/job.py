@@ -84,7 +84,7 @@ def encode(
                 dist.barrier()
             _encode_parts(folded(job.method), parts, console)
         if first:
-            with console.status(f"writing {target.path}"):
+            with console.status("writing"):
                 target.write(parts, "" if source.file else source.split)
             parts.remove()
     return target.files

@@ -1,0 +1,10 @@
+"""Lines on the terminal."""
+
+import typer
+
+from unbraid.names import printable
+
+
+def tell(text: object = "", *, err: bool = False) -> None:
+    """Print a line; names and labels in it cannot steer the terminal."""
+    typer.echo(printable(str(text)), err=err)
