@@ -21,7 +21,7 @@ from unbraid.files import hold
 from unbraid.methods import Method, find_method
 from unbraid.methods.store import load_model, read_about, save_model
 from unbraid.training import folder
-from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
+from unbraid.training.callbacks import Checkpoints, Clock, LogBook, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.folder import CHECKPOINT
 from unbraid.training.guards import NonFiniteLossError
@@ -33,6 +33,7 @@ from unbraid.training.progress import Display, tell_emulated, tell_skipped
 from unbraid.training.splits import check_splits, split_facts
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import make_trainer, quiet, stop_on_signal
+from unbraid.training.validation import Validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +201,13 @@ class _Session:
         self.stream = stream
         self.steps = c.steps or c.epochs * stream.steps_per_epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
-        self.clock = Clock(c.max_minutes, timer(c, device))
+        cooling = self.module.cooling if c.schedule == "plateau" else None
+        self.clock = Clock(c.max_minutes, timer(c, device), cooling)
         self.module.spent = lambda: self.clock.spent
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         self.validation = Validation(
             corpus.validation, c, run.path / "validation.csv", plan.seed,
-            steps=(stream.steps_per_epoch, self.steps), stop=self.clock.stop,
+            steps=(stream.steps_per_epoch, self.steps), plateau=self.clock.plateau,
         )  # fmt: skip
         # Validation may ask for a stop, on which the processes agree at the clock in the same step.
         callbacks: list[lightning.Callback] = [self.validation] if self.first else []
@@ -263,7 +265,7 @@ class _Session:
 
 
 def fit(  # noqa: PLR0913 the front door
-    data: str | Corpus, method: str = "dbse", *, preset: str | None = None,
+    data: str | Corpus, method: str | None = None, *, preset: str | None = None,
     settings: Mapping[str, Any] | None = None, seed: int = 0, out: str | Path = "runs",
     console: Console | None = None, device: str = "cpu", devices: int = 1,
 ) -> Run:  # fmt: skip
@@ -272,7 +274,7 @@ def fit(  # noqa: PLR0913 the front door
     Args:
         data: a name of the catalogue, the path of a file or folder, or a
             corpus in memory (`from_arrays`).
-        method: a name of the catalogue of methods.
+        method: a name of the catalogue of methods; without one, the recommended method.
         preset: see `make_plan`.
         settings: what differs, e.g. `{"training": {"max_minutes": 5.0}}`.
         seed: decides every draw.
