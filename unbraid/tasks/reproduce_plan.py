@@ -72,6 +72,7 @@ class Metric:
     tool: Literal["net", "linear", "boosted", "svc", "forest", "knn"] = "net"
     score: str = "accuracy"
     of: tuple[str, ...] = ()
+    split: Literal["test", "validation"] = "test"  # separation and reconstruction
     target: float | None = None  # for the best method
 
 
