@@ -1,7 +1,7 @@
 """unbraid: split sequences into what stays and what moves.
 
 >>> import unbraid
->>> run = unbraid.fit("toy-sprites", "dbse")  # doctest: +SKIP
+>>> run = unbraid.fit("toy-sprites")  # doctest: +SKIP
 >>> test = run.corpus().test  # doctest: +SKIP
 >>> ab, ba = unbraid.swap(run.model(), test.take([0]), test.take([1]))  # doctest: +SKIP
 """

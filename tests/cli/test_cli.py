@@ -1,6 +1,7 @@
 """The program as a person meets it: what it prints, what it writes, how it ends."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
     code, out, _ = run_program("fit", "toy-sprites", "-m", "dsvae", "--out", str(tmp_path), *TINY)
     assert code == 0
     run = tmp_path / "toy-sprites" / "dsvae" / "0"
-    assert str(run) in out
+    assert "dsvae learned s (4 numbers a sequence) and d (4 a step) of toy-sprites" in out
+    assert out.rstrip().endswith(f"Next: unbraid evaluate {run}")
     for name in ("config.toml", "model.safetensors", "model.json", "checkpoints/last.safetensors"):
         assert (run / name).is_file()
 
@@ -182,9 +184,16 @@ def test_evaluate_and_report_end_in_a_page(run_program, trained):
 
 
 def test_catalogues_are_for_people_and_for_scripts(run_program):
-    assert "Koopman" not in run_program("methods")[1]
+    text = run_program("methods")[1]
+    assert "Koopman" not in text
     found = json.loads(run_program("methods", "--json")[1])
     assert {fact["name"] for fact in found} == {"dsvae", "cdsvae", "spyl", "dbse"}
+    kinds = [kind for fact in found for kind in fact["recommended"]]
+    assert sorted(kinds) == ["audio", "series", "video"]  # each by one method
+    for fact in found:
+        for kind, why in fact["recommended"].items():
+            assert f"{fact['name']} for {kind}: {why}" in text
+            assert re.search(r"\d", why)  # the measured figure
     found = json.loads(run_program("data", "list", "--json")[1])
     assert {"toy-sprites", "sprites"} <= {fact["name"] for fact in found}
     assert "method.anchor" in run_program("methods", "dbse")[1]

@@ -32,7 +32,7 @@ def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(run_progra
         (["toy-series", "-m", "dsbe"], "Did you mean 'dbse'?"),
         (["toy-series", "--objective", "elbow"], "no objective 'elbow'. Did you mean 'elbo'?"),
         (["toy-series", "--pruner", "medain"], "Did you mean 'median'?"),
-        (["toy-series", "--set", "method.w_statc=1"], "Did you mean 'w_static'?"),
+        (["toy-series", "-m", "dbse", "--set", "method.w_statc=1"], "Did you mean 'w_static'?"),
         (["toy-series", "--space", "no.toml"], "there is no file no.toml"),
         (["toy-series", "--trials", "0"], "trials and workers must be 1 or more"),
         (["toy-series", "--max-minutes", "-1"], "--max-minutes must not be negative"),
@@ -47,7 +47,9 @@ def test_a_mistake_ends_in_a_sentence_and_code_2(run_program, tmp_path, words, s
 def test_a_misspelt_setting_of_a_space_is_told_the_right_one(run_program, tmp_path):
     path = tmp_path / "space.toml"
     path.write_text("[method]\nw_statc = {low = 0, high = 1}\n")
-    code, _, err = run_program("tune", "toy-series", "--space", str(path), "--out", str(tmp_path))
+    code, _, err = run_program(
+        "tune", "toy-series", "-m", "dbse", "--space", str(path), "--out", str(tmp_path)
+    )
     assert code == 2
     assert "space.toml: DBSEConfig has no setting 'w_statc'. Did you mean 'w_static'?" in err
     assert not (tmp_path / "toy-series").exists()

@@ -138,5 +138,5 @@ def test_settings_of_words_are_checked():
 @pytest.mark.parametrize("method", ["dsvae", "cdsvae", "spyl", "dbse"])
 def test_its_stand_in_takes_its_presets(method: str):
     assert DATASETS["omniglot"].stand_in == "letters"
-    assert make_plan("omniglot", method).preset == "letters"
-    assert make_plan("omniglot", method).training.batch_size == 64
+    assert make_plan("omniglot", method, preset="paper").preset == "letters"
+    assert make_plan("omniglot", method, preset="paper").training.batch_size == 64

@@ -64,3 +64,18 @@ def test_a_pooled_static_code_does_not_depend_on_the_order_of_steps():
     posterior, h = PooledPosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
     order = torch.tensor([3, 0, 4, 1, 2])
     torch.testing.assert_close(posterior(h[:, order], EVERY).s.mean, posterior(h, EVERY).s.mean)
+
+
+def test_with_static_steps_training_reads_s_from_so_many_steps_and_encoding_from_all():
+    torch.manual_seed(0)
+    posterior = PooledPosterior(4, 3, 2, 8, static_steps=1)
+    h, mask = torch.randn(1, 5, 4), torch.ones(1, 5, dtype=torch.bool)
+    posterior.eval()
+    every = posterior.static(h, mask).mean
+    single = torch.cat([posterior.static(h[:, [t]], mask[:, [t]]).mean for t in range(5)])
+    assert torch.allclose(every, single.mean(0, keepdim=True), atol=1e-6)  # the head is linear
+    posterior.train()
+    drawn = torch.cat([posterior.static(h, mask).mean for _ in range(40)])
+    nearest = torch.cdist(drawn, single).min(1)
+    assert nearest.values.max() < 1e-3
+    assert set(nearest.indices.tolist()) == set(range(5))

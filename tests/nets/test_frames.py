@@ -2,8 +2,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from unbraid.nets import NetConfig, encoder_for
 from unbraid.nets.frames import FrameDecoder, FrameEncoder, inner_size, join
-from unbraid.records import Batch, Codes
+from unbraid.records import Batch, Codes, Spec
 
 MASK = torch.tensor([[True, True, True], [True, False, False]])
 
@@ -94,3 +95,10 @@ def test_a_shrinking_encoder_sees_what_an_encoder_of_small_frames_sees():
 def test_frames_that_cannot_be_shrunk_are_refused():
     with pytest.raises(ValueError, match="30x32 cannot be shrunk 4 times"):
         FrameEncoder((3, 30, 32), (4, 6), 5, shrink=4)
+
+
+@pytest.mark.parametrize(("side", "shrink"), [(64, 2), (128, 2), (32, 1), (16, 1), (80, 1)])
+def test_shrink_0_halves_large_frames_only(side: int, shrink: int):
+    spec = Spec(name="x", kind="video", frame=(1, side, side), length=3, size=8)
+    encoder = encoder_for(spec, NetConfig(shrink=0, channels=(2, 2, 2, 2)))
+    assert encoder.shrink == shrink

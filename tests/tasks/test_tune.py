@@ -38,7 +38,7 @@ def test_a_study_writes_its_trials_and_the_best_as_a_preset(three: Path):
 
 
 def test_the_first_trial_is_the_preset_where_the_space_holds_it(three: Path):
-    plan = make_plan("toy-series", "dbse")
+    plan = make_plan("toy-series", "dbse", preset="paper")
     assert float(rows(three)[0]["method.w_kl_static"]) == plan.method_config.w_kl_static
     assert float(rows(three)[0]["training.lr"]) == plan.training.lr
 

@@ -8,9 +8,10 @@ import torch
 from tests.conformance.toys import toy_batch, toy_method, toy_spec
 from unbraid.data.corpus import Split
 from unbraid.records import Batch
-from unbraid.training.callbacks import Validation, append_row, cut_rows, read_rows
+from unbraid.training.callbacks import append_row, cut_rows, read_rows
 from unbraid.training.config import TrainingConfig
 from unbraid.training.module import TrainingModule, seed_draws
+from unbraid.training.validation import Validation
 
 
 def split() -> Split:

@@ -7,6 +7,7 @@ from unbraid.methods import METHODS
 from unbraid.settings import build, read_toml
 from unbraid.training.config import TrainingConfig
 from unbraid.training.plan import PRESETS, SECTIONS, make_plan, preset_names, read_plan
+from unbraid.training.recipes import RECIPES
 
 FILES = sorted(path.relative_to(PRESETS).as_posix() for path in PRESETS.rglob("*.toml"))
 
@@ -119,8 +120,42 @@ def test_arrays_in_memory_take_no_data_settings():
 
 
 def test_a_stand_in_takes_the_presets_of_what_it_stands_in_for():
-    assert make_plan("librispeech", "cdsvae").preset == "timit"
-    assert make_plan("omniglot", "spyl").preset == "letters"
+    assert make_plan("librispeech", "cdsvae", preset="paper").preset == "timit"
+    assert make_plan("omniglot", "spyl", preset="paper").preset == "letters"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("toy-sprites", "video"), ("sprites", "video"), ("librispeech", "audio"), ("etth1", "series")],
+)
+def test_nothing_said_means_the_recipe_of_the_kind(name: str, kind: str):
+    plan = make_plan(name)
+    assert (plan.method, plan.preset) == (RECIPES[kind].method, f"recommended/{kind}")
+    assert plan.training.patience > 0
+    assert plan.training.schedule == "plateau"
+
+
+def test_own_data_take_the_recipe_of_their_kind(data: str):
+    assert make_plan(data).preset == "recommended/video"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", RECIPES)
+def test_another_method_takes_the_training_and_nets_of_the_recipe(method: str, kind: str):
+    recipe, other = (make_plan("x", m, kind=kind) for m in (RECIPES[kind].method, method))
+    assert other.preset == f"recommended/{kind}"
+    assert other.training == recipe.training
+    nets = (plan.method_config.net for plan in (other, recipe))
+    same = {(net.hidden, net.channels if kind == "video" else ()) for net in nets}
+    assert len(same) == 1
+
+
+def test_the_papers_values_have_a_name():
+    assert make_plan("sprites", "cdsvae", preset="paper").preset == "sprites"
+    assert make_plan("sprites", "cdsvae", preset="authors").preset == "sprites/authors"
+    assert make_plan("toy-voices", "dbse", preset="paper").preset == "audio"
+    with pytest.raises(KeyError, match=r"no values of the authors' code for dbse on etth1, only "):
+        make_plan("etth1", "dbse", preset="authors")
 
 
 def test_a_misspelt_section_is_told_the_right_one(data: str):

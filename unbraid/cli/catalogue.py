@@ -34,6 +34,7 @@ def methods(
     from unbraid.methods import find_method, method_names
     from unbraid.settings import as_table, flat
     from unbraid.training.plan import preset_names
+    from unbraid.training.recipes import recommended_for
 
     chosen = {key: find_method(key) for key in ([name] if name else method_names())}
     facts: list[dict[str, Any]] = [
@@ -42,16 +43,24 @@ def methods(
             "paper": cls.paper,
             "settings": as_table(cls.Config()),
             "presets": preset_names(key),
+            "recommended": recommended_for(key),
         }
         for key, cls in chosen.items()
     ]
     if json:
         typer.echo(jsonlib.dumps(facts, indent=1))
     elif name:
-        typer.echo(f"{name}: {facts[0]['paper']}\npresets: {', '.join(facts[0]['presets'])}\n")
+        typer.echo(f"{name}: {facts[0]['paper']}\npresets: {', '.join(facts[0]['presets'])}")
+        typer.echo(
+            "".join(f"recommended for {k}: {v}\n" for k, v in facts[0]["recommended"].items())
+        )
         _table(
             ["setting", "default"],
             [[name, str(value)] for name, value in flat(facts[0]["settings"], "method.")],
         )
     else:
-        _table(["method", "paper"], [[fact["name"], fact["paper"]] for fact in facts])
+        rows = [[f["name"], f["paper"], ", ".join(f["recommended"]) or "-"] for f in facts]
+        _table(["method", "paper", "recommended for"], rows)
+        for fact in facts:
+            for kind, why in fact["recommended"].items():
+                typer.echo(f"\n{fact['name']} for {kind}: {why}")

@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A comparison (--list), or a TOML file.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="A comparison (--list), recipes, or a TOML file.")
+    ] = "",
     show: Annotated[bool, typer.Option("--list", help="Show the comparisons there are.")] = False,
     seeds: Annotated[int, typer.Option(help="Trainings of each row [the comparison's].")] = 0,
     epochs: Annotated[int, typer.Option(help="Epochs of each training [the comparison's].")] = 0,
@@ -24,6 +26,9 @@ def reproduce(
         float, typer.Option(help="Minutes at work of each training [the comparison's].")
     ] = 0.0,
     rows: Annotated[str, typer.Option(help="Some rows only, e.g. dbse,spyl [all].")] = "",
+    data: Annotated[
+        str, typer.Option(help="With recipes: some data sets only, e.g. toy-series [all].")
+    ] = "",
     protocol: Annotated[str, typer.Option(help="paper, or authors: as their code.")] = "paper",
     out: Annotated[Path, typer.Option(help="Folder of comparisons.")] = Path("runs/reproduce"),
     workers: Annotated[
@@ -43,8 +48,12 @@ def reproduce(
         raise ValueError("which comparison? `unbraid reproduce --list` shows them.")
     from unbraid.runs import torch_device
     from unbraid.screen import Screen
+    from unbraid.tasks import recipes
     from unbraid.tasks.reproduce import Request
     from unbraid.tasks.reproduce import reproduce as work
+
+    if data and name != recipes.NAME:
+        raise ValueError(f"--data is for `unbraid reproduce recipes`, not for {name}.")
 
     console = Screen()
     request = Request(
@@ -52,8 +61,14 @@ def reproduce(
         rows=tuple(word.strip() for word in rows.split(",") if word.strip()),
         workers=workers, merge=merge, device=torch_device(device),
     )  # fmt: skip
+    shown = console if console.is_terminal else None
+    sets = [word.strip() for word in data.split(",") if word.strip()]
     try:
-        found = work(request, console=console if console.is_terminal else None, say=tell)
+        found = (
+            recipes.compare_recipes(request, sets, console=shown, say=tell)
+            if name == recipes.NAME
+            else work(request, console=shown, say=tell)
+        )
     except KeyboardInterrupt:
         tell("Stopped; what was made is kept. The same command goes on.", err=True)
         raise typer.Exit(130) from None

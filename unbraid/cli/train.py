@@ -1,5 +1,6 @@
 """`unbraid fit`."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,10 +22,16 @@ def fit(
     data: Annotated[
         str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")
     ] = "",
-    method: Annotated[str, typer.Option("--method", "-m", help="See `unbraid methods`.")] = "dbse",
+    method: Annotated[
+        str | None,
+        typer.Option("--method", "-m", help="See `unbraid methods` [the recommended one]."),
+    ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Preset such as sprites/fast, a TOML file, or none [data set's own]."),
+        typer.Option(
+            help="paper, authors, a preset such as sprites/fast, a TOML file, or none "
+            "[recommended for the kind of data]."
+        ),
     ] = None,
     sets: Annotated[
         list[str] | None,
@@ -70,22 +77,32 @@ def fit(
         plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
         folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
-        console.print(f"{method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)
+        console.print(f"{plan.method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)
         watched = _profiling(folder, profile)
         run = training.run_plan(
             plan, folder, console=console, device=where, devices=devices, callbacks=watched
         )
     if profile:
         _tell_profile(run, console)
-    end = run.about["training"]
-    console.print(
-        f"{end['reason']} after {end['steps']} steps, {end['epochs']} epochs, "
-        f"{end['minutes']:.2f} min: {run.path}",
-        soft_wrap=True,
-    )
-    if end["reason"] == "interrupted":
-        console.print(f"Go on with: unbraid fit --resume {run.path}")
+    console.print(_last_line(run), soft_wrap=True)
+    if run.about["training"]["reason"] == "interrupted":
         raise typer.Exit(130)
+
+
+def _last_line(run: "Run") -> str:
+    """Say how it ended, what was learned, where it is, and what to type next."""
+    plan, end = run.plan, run.about["training"]
+    reasons = {"plateau": "validation no longer improves: finished", "budget": "time is up"}
+    sizes = f"{plan.method_config.static_dim} numbers a sequence", plan.method_config.dynamic_dim
+    notes = "".join(f" {note}" for note in end["notes"])
+    next_words = "unbraid evaluate {}" if end["finished"] else "unbraid fit --resume {}"
+    next_command = next_words.format(shlex.quote(str(run.path)))
+    return (
+        f"{reasons.get(end['reason'], end['reason'])} after {end['steps']} steps, "
+        f"{end['epochs']} epochs, {end['minutes']:.2f} min: {plan.method} learned s ({sizes[0]}) "
+        f"and d ({sizes[1]} a step) of {plan.data}, kept in {run.path}.{notes} "
+        f"{'Next' if end['finished'] else 'Go on with'}: {next_command}"
+    )
 
 
 def _profiling(folder: Path, wanted: bool) -> "list[Callback]":

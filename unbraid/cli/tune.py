@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 def tune(
     data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")],
-    method: Annotated[str, typer.Option("--method", "-m", help="See `unbraid methods`.")] = "dbse",
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="See `unbraid methods` [recommended].")
+    ] = None,
     trials: Annotated[int, typer.Option(help="How many the study shall have in all.")] = 20,
     max_minutes: Annotated[
         float, typer.Option(help="Training budget of one trial [what the preset says].")
@@ -28,7 +30,7 @@ def tune(
         str, typer.Option(help="elbo, leakage or both; measured on validation without labels.")
     ] = "leakage",
     preset: Annotated[
-        str | None, typer.Option(help="Where trials start from, as for `fit` [data set's own].")
+        str | None, typer.Option(help="Where trials start from, as for `fit` [paper].")
     ] = None,
     space: Annotated[
         str, typer.Option(help="TOML file of what is searched [the paper's search space].")
@@ -74,8 +76,9 @@ def tune(
         from unbraid.tasks.tune_agree import agree, agreement_table
 
         console.print("", agreement_table(agree(study, search, device=where)))
+    best = f"--method {search.method} --preset {folder}/best.toml"
     console.print(
-        f"Train with the best: unbraid fit {data} --method {method} --preset {folder}/best.toml",
+        f"Train with the best: unbraid fit {data} {best}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
 

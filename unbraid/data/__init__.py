@@ -69,6 +69,15 @@ DATASETS: dict[str, Entry] = {
     "toy-series": Entry(
         "toy_series", "series", "regimes and states, unequal lengths, missing values", embedded=True
     ),
+    "toy-recordings": Entry(
+        "toy_recordings",
+        "series",
+        "a sensor at the wrist, long recordings of 8 people in pieces, 6 channels",
+        embedded=True,
+    ),
+    "toy-trends": Entry(
+        "toy_trends", "series", "meters with strong trends and long gaps, 4 channels", embedded=True
+    ),
     "hard-sprites": Entry(
         "hard_sprites",
         "video",

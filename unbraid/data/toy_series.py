@@ -12,14 +12,14 @@ The machines themselves are the same for every seed.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.data.corpus import Corpus, Split
+from unbraid.data.corpus import Corpus
+from unbraid.data.generated import series_corpus
 from unbraid.limits import check_generated
-from unbraid.records import Factor, Spec
+from unbraid.records import Factor
 from unbraid.settings import at_least
 
 Floats = NDArray[np.float64]
@@ -81,7 +81,19 @@ def load(config: Config) -> Corpus:
         "regime": machine * len(LOADS) + level,
         "state": np.where(steps, state, PADDED),
     }
-    return _corpus(config, np.where(known, x, 0.0).astype(np.float32), lengths, known, labels)
+    facts = {
+        "static": (
+            Factor(name="machine", classes=len(MACHINES), values=MACHINES),
+            Factor(name="load", classes=len(LOADS), values=LOADS),
+            Factor(name="regime", classes=len(MACHINES) * len(LOADS)),
+        ),
+        "dynamic": (Factor(name="state", classes=len(STATES), values=STATES, per_step=True),),
+        "channels": CHANNELS,
+        "lengths": lengths,
+        "missing": config.missing > 0,
+    }
+    counts = (config.train, config.validation, config.test)
+    return series_corpus("toy-series", x, known, labels, counts=counts, facts=facts)
 
 
 def _draw_states(count: int, windows: int, rng: np.random.Generator) -> Ints:
@@ -131,39 +143,3 @@ def _holes(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> Bo
     out = (step >= begin) & (step < end) & (rng.random((count, 1)) < 0.5)  # (N, T)
     off = np.arange(channels) == rng.integers(0, channels, (count, 1))  # (N, channels)
     return (rng.random(shape) < share) | (out[:, :, None, None] & off[:, None, None, :])
-
-
-def _corpus(
-    config: Config,
-    x: NDArray[np.float32],
-    lengths: Ints,
-    known: Bools,
-    labels: dict[str, Any],
-) -> Corpus:
-    """Cut in order; offset and scale of each channel come from observed training values alone."""
-    channels = [
-        x[: config.train, ..., k][known[: config.train, ..., k]] for k in range(x.shape[-1])
-    ]
-    spec = Spec(
-        name="toy-series",
-        kind="series",
-        frame=(config.window, len(CHANNELS)),
-        length=config.windows,
-        static=(
-            Factor(name="machine", classes=len(MACHINES), values=MACHINES),
-            Factor(name="load", classes=len(LOADS), values=LOADS),
-            Factor(name="regime", classes=len(MACHINES) * len(LOADS)),
-        ),
-        dynamic=(Factor(name="state", classes=len(STATES), values=STATES, per_step=True),),
-        offset=tuple(float(values.mean(dtype=np.float64)) for values in channels),
-        scale=tuple(float(values.std(dtype=np.float64)) for values in channels),
-        size=config.train,
-        missing=config.missing > 0,
-        rate=float(config.window),
-        channels=CHANNELS,
-    )
-    shared: dict[str, Any] = {"spec": spec, "x": x, "lengths": lengths, "labels": labels}
-    shared["observed"] = known if config.missing > 0 else None
-    ends = np.cumsum([config.train, config.validation])
-    parts = [Split(rows=rows, **shared) for rows in np.split(np.arange(len(x)), ends)]
-    return Corpus(spec=spec, train=parts[0], validation=parts[1], test=parts[2])

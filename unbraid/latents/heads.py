@@ -42,3 +42,13 @@ def run_recurrent(
     last = state[0] if isinstance(state, tuple) else state  # an LSTM also returns its cells
     directions = 2 if rnn.bidirectional else 1
     return out, torch.cat(tuple(last[-directions:]), -1)
+
+
+def some_steps(mask: Bool[Tensor, "B T"], few: int) -> Bool[Tensor, "B T"]:
+    """Draw `few` of the steps in `mask` for every sequence, or all if there are no more.
+
+    >>> some_steps(torch.tensor([[True, True, False], [True, False, False]]), 2).tolist()
+    [[True, True, False], [True, False, False]]
+    """
+    keys = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)
+    return mask & (keys.argsort(1).argsort(1) < few)

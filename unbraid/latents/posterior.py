@@ -1,12 +1,13 @@
 """q(s | x) and q(d_t | ...) from the features of the whole sequence."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.latents.heads import GaussianHead, run_recurrent
+from unbraid.latents.heads import GaussianHead, run_recurrent, some_steps
 from unbraid.records import Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]
@@ -79,10 +80,17 @@ class PooledPosterior(nn.Module):
 
     In no paper. What moves averages out before s is read, so s holds little of it from the first
     steps of training on, where the last state of an LSTM holds it first and must be made to let go.
+
+    A mean still tells how often something was where. With `static_steps`, training reads s from so
+    many steps, drawn anew each time: what only the others show cannot be relied on.
     """
 
-    def __init__(self, features: int, static_dim: int, dynamic_dim: int, hidden: int) -> None:
+    def __init__(
+        self, features: int, static_dim: int, dynamic_dim: int, hidden: int, *,
+        static_steps: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__()
+        self.static_steps = static_steps
         self.step = nn.Sequential(nn.Linear(features, hidden), nn.ReLU())
         self.static_head = GaussianHead(hidden, static_dim)
         self.tracker = nn.LSTM(features, hidden, batch_first=True)
@@ -95,6 +103,8 @@ class PooledPosterior(nn.Module):
 
     def static(self, h: Features, mask: Steps) -> Gaussian:
         """Return q(s | x) alone; the order of steps does not matter to it."""
+        if self.static_steps and self.training:
+            mask = some_steps(mask, self.static_steps)
         exists = mask[..., None]
         pooled = (self.step(h) * exists).sum(1) / exists.sum(1).clamp(min=1)
         return self.static_head(pooled)
@@ -126,9 +136,17 @@ class PlacedPosterior(nn.Module):
         return Posterior(self.static_head(self.summary(look(q_d.mean))), q_d)
 
 
-POSTERIORS = {
+POSTERIORS: dict[str, type[nn.Module]] = {
     "sequence": SequencePosterior,
     "pooled": PooledPosterior,
     "full": FullPosterior,
     "factorised": FactorisedPosterior,
 }
+
+
+def posterior_for(config: Any, features: int) -> Any:
+    """Return the posterior that a method's settings ask for."""
+    sizes = (features, config.static_dim, config.dynamic_dim, config.net.hidden)
+    if config.posterior == "pooled":
+        return PooledPosterior(*sizes, static_steps=config.static_steps)
+    return POSTERIORS[config.posterior](*sizes)

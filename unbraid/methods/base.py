@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from unbraid.latents.heads import some_steps
 from unbraid.nets import Decoder, Encoder
 from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Features, Posterior, Sequences, Spec, Terms
@@ -94,6 +95,19 @@ class VariationalMethod(Method):
         done = min(1.0, step / c.kl_warmup_steps) if c.kl_warmup_steps else 1.0
         return c.w_kl_dynamic * (CHEAP + (1 - CHEAP) * done)
 
+    def kl_static_weight(self, step: int) -> float:
+        """Return `w_kl_static`, which rises by `kl_static_rise` after the warm-up of d.
+
+        Dear from the start, s would leave what stays to d. Later d has become dear itself, and s
+        lets go of what d tells anyway. The rise is geometric, from one to three times
+        `kl_warmup_steps`; without a warm-up there is none.
+        """
+        c = self.config
+        if not c.kl_warmup_steps:
+            return c.w_kl_static
+        done = min(1.0, max(0.0, (step / c.kl_warmup_steps - 1) / 2))
+        return c.w_kl_static * c.kl_static_rise**done
+
     def errors(self, z: Codes, batch: Batch, *, always: Steps | None = None) -> Errors:
         """Return the reconstruction error of every step.
 
@@ -117,21 +131,14 @@ class VariationalMethod(Method):
         return misfit(self.decoder(z, shown), replace(batch, mask=shown)) * weight
 
 
-def some_steps(mask: Steps, few: int) -> Steps:
-    """Draw `few` of the steps in `mask` for every sequence, or all if there are no more.
-
-    >>> some_steps(torch.tensor([[True, True, False], [True, False, False]]), 2).tolist()
-    [[True, True, False], [True, False, False]]
-    """
-    keys = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)
-    return mask & (keys.argsort(1).argsort(1) < few)
-
-
 def check_sizes(config: Any) -> None:
     """Raise `ValueError` for settings no method can work with."""
     all_finite(config)
     at_least(config, 1, "static_dim", "dynamic_dim")
-    at_least(config, 0, "decoded_steps", "kl_warmup_steps")
+    if getattr(config, "kl_static_rise", 1.0) <= 0:
+        raise ValueError(f"kl_static_rise must be positive, got {config.kl_static_rise}.")
+    names = ("decoded_steps", "kl_warmup_steps", "static_steps")
+    at_least(config, 0, *(name for name in names if hasattr(config, name)))
     at_least(config, 0, *(name for name in config.__dataclass_fields__ if name.startswith("w_")))
 
 

@@ -28,7 +28,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from unbraid.latents.posterior import PooledPosterior, SequencePosterior
+from unbraid.latents.posterior import PooledPosterior, SequencePosterior, posterior_for
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
@@ -38,11 +38,6 @@ from unbraid.objectives.evidence import negative_elbo
 from unbraid.objectives.mutual import code_input, densities, static_dynamic
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
 from unbraid.views import ViewName, dynamic_view_for, static_order
-
-SHUFFLED: dict[str, type[SequencePosterior] | type[PooledPosterior]] = {
-    "sequence": SequencePosterior,
-    "pooled": PooledPosterior,
-}  # those that read s alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +51,10 @@ class CDSVAEConfig:
     static_view: Literal["shuffle", "reverse", "none"] = "shuffle"
     dynamic_view: ViewName = "auto"
     temperature: float = 0.5
+    static_steps: int = 0  # pooled: steps s is read from in training, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
+    kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
     w_reconstruction: float = 1.0
     w_kl_static: float = 1.0
     w_kl_dynamic: float = 1.0
@@ -90,9 +87,7 @@ class CDSVAE(VariationalMethod):
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
-        self.posterior = SHUFFLED[c.posterior](
-            self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
-        )
+        self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
         self.dynamic_view = dynamic_view_for(spec, c.dynamic_view)
@@ -102,7 +97,7 @@ class CDSVAE(VariationalMethod):
         h, q = self.infer(batch)
         z = q.sample()
         errors = self.errors(z, batch)
-        weights = (c.w_reconstruction, c.w_kl_static, self.kl_dynamic_weight(step))
+        weights = (c.w_reconstruction, self.kl_static_weight(step), self.kl_dynamic_weight(step))
         terms = negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
         table = densities(z, q, batch.mask)
         if c.mi == "mws":

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal
 
-from unbraid.latents.posterior import POSTERIORS, PlacedPosterior
+from unbraid.latents.posterior import PlacedPosterior, posterior_for
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import (
@@ -42,8 +42,10 @@ class DSVAEConfig:
     static_dim: int = 256
     dynamic_dim: int = 32
     posterior: Literal["sequence", "pooled", "full", "factorised", "placed"] = "sequence"
+    static_steps: int = 0  # pooled: steps s is read from in training, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
+    kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
     w_reconstruction: float = 1.0
     w_kl_static: float = 1.0
     w_kl_dynamic: float = 1.0
@@ -73,7 +75,7 @@ class DSVAE(VariationalMethod):
         self.posterior = (
             PlacedPosterior(self.encoder.features, stamps.seen, *sizes, net.hidden)
             if stamps
-            else POSTERIORS[c.posterior](self.encoder.features, *sizes, net.hidden)
+            else posterior_for(c, self.encoder.features)
         )
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or stamps or decoder_for(spec, net, sum(sizes))
@@ -89,5 +91,5 @@ class DSVAE(VariationalMethod):
         _, q = self.infer(batch)
         z = q.sample()
         errors = self.errors(z, batch)
-        weights = (c.w_reconstruction, c.w_kl_static, self.kl_dynamic_weight(step))
+        weights = (c.w_reconstruction, self.kl_static_weight(step), self.kl_dynamic_weight(step))
         return negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)

@@ -31,7 +31,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from unbraid.latents.posterior import POSTERIORS
+from unbraid.latents.posterior import posterior_for
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
@@ -61,8 +61,10 @@ class SPYLConfig:
     bank_gradient: bool = False
     temperature: float = 0.5
     warmup_steps: int = 0  # steps before the contrastive terms count
+    static_steps: int = 0  # pooled: steps s is read from in training, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
+    kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
     w_reconstruction: float = 10.0
     w_kl_static: float = 5.0
     w_kl_dynamic: float = 1.0
@@ -99,9 +101,7 @@ class SPYL(VariationalMethod):
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
-        self.posterior = POSTERIORS[c.posterior](
-            self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden
-        )
+        self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
@@ -110,7 +110,7 @@ class SPYL(VariationalMethod):
         _, q = self.infer(batch)
         z = q.sample()
         errors = self.errors(z, batch)
-        weights = (c.w_reconstruction, c.w_kl_static, self.kl_dynamic_weight(step))
+        weights = (c.w_reconstruction, self.kl_static_weight(step), self.kl_dynamic_weight(step))
         terms = negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
         if step >= c.warmup_steps:
             terms |= self._contrast(batch, q, z)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from unbraid.nets.audio import AudioDecoder, AudioEncoder
-from unbraid.nets.frames import FrameDecoder, FrameEncoder
+from unbraid.nets.frames import FrameDecoder, FrameEncoder, fitting_shrink
 from unbraid.nets.parts import Decoder, Encoder
 from unbraid.nets.series import SeriesDecoder, SeriesEncoder
 from unbraid.nets.stamps import StampDecoder
@@ -22,7 +22,9 @@ class NetConfig:
     features: int = 128  # video: size of a frame's feature vector
     stamps: int = 2  # video, posterior="placed": things that move, each a picture of its own
     stamp_side: int = 0  # of these pictures, in pixels; 0 = half of the frame
-    shrink: int = 1  # video: the encoder looks at frames averaged over squares of this many pixels
+    # video: the encoder looks at frames averaged over squares of this many pixels; 0 = 2 of large
+    # frames (those of 64 and more with four convolutions), else 1
+    shrink: int = 1
     audio_hidden: int = 256  # audio: the decoder's inner layer
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
     tells_gaps: bool = False  # series with missing values: which are observed is decoded, too
@@ -32,7 +34,7 @@ class NetConfig:
     def __post_init__(self) -> None:
         sizes = (*self.channels, *self.series_layers)
         sizes = (*sizes, self.features, self.audio_hidden, self.hidden, self.prior_layers)
-        sizes = (*sizes, self.shrink, self.stamps, self.stamp_side + 1)
+        sizes = (*sizes, self.shrink + 1, self.stamps, self.stamp_side + 1)
         if min(sizes) < 1 or not self.channels or not self.series_layers:
             raise ValueError("net sizes must all be 1 or more.")
         if self.series_layers[0] != self.series_layers[-1]:
@@ -45,7 +47,8 @@ class NetConfig:
 def encoder_for(spec: Spec, net: NetConfig) -> Encoder:
     """Return the network Batch -> features; its `features` attribute is their size."""
     if spec.kind == "video":
-        return FrameEncoder(spec.frame, net.channels, net.features, shrink=net.shrink)
+        shrink = net.shrink or fitting_shrink(spec.frame, len(net.channels))
+        return FrameEncoder(spec.frame, net.channels, net.features, shrink=shrink)
     if spec.kind == "audio":
         return AudioEncoder(spec.frame[0])
     return SeriesEncoder(spec, net.series_layers)

@@ -46,6 +46,16 @@ def shrunk(frame: tuple[int, ...], shrink: int) -> tuple[int, ...]:
     return (frame[0], *(side // shrink for side in frame[1:]))
 
 
+def fitting_shrink(frame: tuple[int, ...], halvings: int) -> int:
+    """Return 2 if halved frames can still be halved so often and keep two pixels a side, else 1.
+
+    >>> fitting_shrink((3, 64, 64), 4), fitting_shrink((1, 32, 64), 4)
+    (2, 1)
+    """
+    least = 2 ** (halvings + 1)
+    return 2 if all(side % least == 0 and side >= 2 * least for side in frame[1:]) else 1
+
+
 class FrameEncoder(nn.Module):
     """x_t -> features, for each frame on its own."""
 

@@ -16,8 +16,7 @@ from unbraid.records import Spec
 from unbraid.settings import Table, as_table, flat
 from unbraid.tasks.findings import Case, Finding, Planned, find
 from unbraid.training.plan import Plan, make_plan
-
-PREFERRED = "dbse"  # what `unbraid fit` takes
+from unbraid.training.recipes import recommended_method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +68,9 @@ def check_data(
     case = Case(contents, methods, settings, published=is_dataset(name))
     findings = find(case)
     ready = not any(finding.level == "problem" for finding in findings)
+    command = _command(name, spec, options or {}, methods) if ready else ""
     return Examination(
-        data=name, ready=ready, command=_command(name, options or {}, methods) if ready else "",
+        data=name, ready=ready, command=command,
         findings=findings, scaling=_scaling(spec), settings=settings, methods=methods,
         contents=contents,
     )  # fmt: skip
@@ -109,10 +109,12 @@ def _scaling(spec: Spec) -> str:
     return "pixels as they are, in [0, 1]" if white == 1.0 else f"pixels divided by {white:g}"
 
 
-def _command(name: str, options: Mapping[str, Any], methods: tuple[Planned, ...]) -> str:
+def _command(
+    name: str, spec: Spec, options: Mapping[str, Any], methods: tuple[Planned, ...]
+) -> str:
     """Return the words that train on these data, with the settings they were looked at with."""
     fitting = [plan.method for plan in methods if not plan.refusal]
-    method = [] if PREFERRED in fitting else ["--method", fitting[0]]
+    method = [] if recommended_method(spec.kind) in fitting else ["--method", fitting[0]]
     sets = [
         word for key, value in flat(options) for word in ("--set", f"data.{key}={_word(value)}")
     ]

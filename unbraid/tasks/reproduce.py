@@ -78,19 +78,21 @@ class Reproduced:
 
 
 def reproduce(
-    request: Request, *, console: Console | None = None, say: Say = lambda text: None
-) -> Reproduced:
+    request: Request, comparison: Comparison | None = None, *, console: Console | None = None,
+    say: Say = lambda text: None,
+) -> Reproduced:  # fmt: skip
     """Make what is not there yet of a comparison, then its tables; interrupted, it goes on later.
 
     Args:
         request: what to make.
+        comparison: the one to make instead of that of the request's name.
         console: where the progress of single runs is shown; nowhere if None.
         say: told a line now and then.
 
     Raises:
         KeyboardInterrupt: it was stopped; the tables hold what was made until then.
     """
-    comparison = find_comparison(request.name)
+    comparison = comparison or find_comparison(request.name)
     jobs = plan_jobs(request, comparison)
     say(f"{comparison.title}. Data: {data_title(comparison.data)}. {_amount(request, jobs)}.")
     judge = _ready(request, comparison, console, say)

@@ -46,7 +46,7 @@ class Row:
     name: str  # of its folder, and for --rows
     label: str  # as in published.csv
     method: str  # of the catalogue, or "raw"
-    preset: str = ""  # empty: that of the protocol, of the comparison, or of the data set
+    preset: str = ""  # empty: that of the protocol, of the comparison, or "paper"
     sets: tuple[str, ...] = ()  # what differs from the preset
     authors: tuple[str, ...] = ()  # what differs further in the authors' code
 
@@ -76,6 +76,7 @@ class Metric:
     tool: Literal["net", "linear", "boosted", "svc", "forest", "knn"] = "net"
     score: str = "accuracy"
     of: tuple[str, ...] = ()
+    split: Literal["test", "validation"] = "test"  # separation and reconstruction
     target: float | None = None  # for the best method
 
 
@@ -176,7 +177,7 @@ class Comparison:
     def plan(self, row: Row, variant: Variant, *, seed: int, budget: Budget) -> Plan:
         """Return what a run of a row will do."""
         settings = merge(parse_sets(self.words(row, variant)), budget.settings)
-        preset = row.preset or self.protocol(variant).preset or self.preset or None
+        preset = row.preset or self.protocol(variant).preset or self.preset or "paper"
         return make_plan(self.data, row.method, preset=preset, settings=settings, seed=seed)
 
     def trained_alike(self, row: Row, variant: Variant) -> bool:

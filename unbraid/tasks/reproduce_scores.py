@@ -42,7 +42,7 @@ class Sheet:
         self.probes, self.tasks = cache(self._probes), cache(self._tasks)
         self.speakers = cache(lambda: verify_speakers(self.codes("test"), corpus.test))
         self.content = cache(self._content)
-        self.separation = cache(lambda: separate(self.codes("test"), corpus.test))
+        self.separation = cache(lambda split: separate(self.codes(split), corpus.split(split)))
 
     def fill(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
         """Return the value of every metric; percent where its name says so."""
@@ -64,10 +64,10 @@ class Sheet:
         if metric.by == "content":
             return float(getattr(self.content(), metric.score))
         if metric.by == "separation":
-            shares = asdict(self.separation())
+            shares = asdict(self.separation(metric.split))
             return float(shares[_one_of(metric.score, shares, metric)])
         if metric.by == "reconstruction":
-            return relative_error(self._model(), self.corpus.test)
+            return relative_error(self._model(), self.corpus.split(metric.split))
         rows = self.judged()["rows"] if metric.by == "judge" else self.probes(metric.tool)
         code = "kept" if metric.by == "judge" else "code"
         found = [

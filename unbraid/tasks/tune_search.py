@@ -90,14 +90,14 @@ class Search:
 
 
 def make_search(
-    data: str, method: str, *, preset: str | None = None, space: str = "",
+    data: str, method: str | None = None, *, preset: str | None = None, space: str = "",
     settings: Mapping[str, Any] | None = None, **rest: Any,
 ) -> Search:  # fmt: skip
     """Return a search whose names and values have all been checked.
 
     Args:
         data: a name of the catalogue, or the path of a file or folder.
-        method: a name of the catalogue of methods.
+        method: a name of the catalogue of methods; without one, the recommended method.
         preset: where every trial starts from; see `make_plan`.
         space: a file of the grammar; empty: the method's own space.
         settings: what is pinned: tables named data, method and training.
@@ -110,7 +110,10 @@ def make_search(
             raise KeyError(f"there is no {name} '{rest[name]}'.{closest(rest[name], words)}")
     if rest.get("max_minutes", 0.0) < 0:
         raise ValueError(f"--max-minutes must not be negative, got {rest['max_minutes']}.")
-    plan = make_plan(data, method, preset=preset, settings=settings, seed=rest.get("seed", 0))
+    seed = rest.get("seed", 0)
+    # The papers' search spaces are around the papers' values.
+    plan = make_plan(data, method, preset=preset or "paper", settings=settings, seed=seed)
+    method = plan.method
     kind = data_kind(data, settings.get("data"))
     draws = without(read_space(method, kind, space), settings)
     check_space(draws, plan, Path(space).name if space else f"spaces/{method}.toml")

@@ -1,4 +1,4 @@
-"""Bookkeeping while training: the log, checkpoints, the budget, validation."""
+"""Bookkeeping while training: the log, checkpoints, the budget."""
 
 import csv
 import os
@@ -12,12 +12,11 @@ import lightning
 import torch
 from lightning import Trainer
 
-from unbraid.data.corpus import Split
 from unbraid.files import told_if_full, write_whole
-from unbraid.precision import autocast
 from unbraid.training.config import TrainingConfig
+from unbraid.training.cooldown import CoolDown
 from unbraid.training.guards import CollapseWatch
-from unbraid.training.module import TrainingModule, seed_draws, total
+from unbraid.training.module import total
 
 Row = dict[str, float]
 
@@ -42,10 +41,14 @@ class Clock(lightning.Callback):
     Args:
         max_minutes: the budget; 0 for none.
         now: seconds since some moment, of the wall or of work.
+        cooling: of a plateau schedule; it begins in time and its end is the end of the run.
     """
 
-    def __init__(self, max_minutes: float, now: Callable[[], float] = time.monotonic) -> None:
-        self.max_minutes, self.now = max_minutes, now
+    def __init__(
+        self, max_minutes: float, now: Callable[[], float] = time.monotonic,
+        cooling: CoolDown | None = None,
+    ) -> None:  # fmt: skip
+        self.max_minutes, self.now, self.cooling = max_minutes, now, cooling
         self.before = 0.0
         self.started = now()
         self.reason = ""
@@ -65,6 +68,9 @@ class Clock(lightning.Callback):
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
         self.started = self.now()
+        if self.cooling:
+            spent = self.minutes / self.max_minutes if self.max_minutes else 0.0
+            self.cooling.go_on(trainer.global_step, spent)
         if self.on_signal and trainer.world_size > 1:
             # Lightning's own answer makes processes wait for each other out of turn.
             signal.signal(signal.SIGTERM, self.on_signal)
@@ -73,8 +79,24 @@ class Clock(lightning.Callback):
         self.spent = self.minutes / self.max_minutes if self.max_minutes else 0.0
         if self.spent >= 1:
             self.stop(trainer, "budget")
+        if self.cooling:
+            self._cool(trainer, self.cooling)
         if trainer.world_size > 1:
             self._agree(trainer)
+
+    def plateau(self, trainer: Trainer) -> None:
+        """Validation no longer improves: stop, or let the rate fall first."""
+        if self.cooling:
+            self.cooling.start(trainer.global_step, self.spent, "plateau")
+        else:
+            self.stop(trainer, "plateau")
+
+    def _cool(self, trainer: Trainer, cooling: CoolDown) -> None:
+        step = trainer.global_step
+        if cooling.begin and cooling.end <= step < cooling.steps:
+            self.stop(trainer, cooling.reason or "budget")
+        if cooling.due(step, self.spent):
+            cooling.start(step, self.spent, "budget")
 
     def stop(self, trainer: Trainer, reason: str) -> None:
         """Let the present step be the last one."""
@@ -83,17 +105,24 @@ class Clock(lightning.Callback):
 
     def _agree(self, trainer: Trainer) -> None:
         """Stop at the same step as the other processes, as soon as one of them wants to."""
-        said = torch.tensor([float(REASONS.index(self.reason)), self.spent], dtype=torch.float64)
-        said = said.to(trainer.strategy.root_device)
+        cooling = self.cooling or CoolDown(1.0, 1)
+        values = [float(REASONS.index(self.reason)), self.spent, cooling.begin, cooling.spent]
+        said = torch.tensor(values, dtype=torch.float64).to(trainer.strategy.root_device)
         torch.distributed.all_reduce(said, torch.distributed.ReduceOp.MAX)
         self.reason, self.spent = REASONS[int(said[0])], float(said[1])
+        cooling.begin, cooling.spent = int(said[2]), float(said[3])
         trainer.should_stop = bool(self.reason)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"minutes": self.minutes}
+        c = self.cooling
+        cooling = {"begin": c.begin, "spent": c.spent, "reason": c.reason} if c else {}
+        return {"minutes": self.minutes, "cooling": cooling}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.before = state_dict["minutes"]
+        kept = state_dict.get("cooling")  # older runs and other schedules have none
+        if self.cooling and kept:
+            self.cooling.start(kept["begin"], kept["spent"], kept["reason"])
 
 
 class LogBook(lightning.Callback):
@@ -228,79 +257,3 @@ class Checkpoints(lightning.Callback):
 
     def on_train_end(self, trainer: Trainer, module: Any) -> None:
         trainer.save_checkpoint(self.path)
-
-
-class Validation(lightning.Callback):
-    """Computes the loss on held-out sequences, with the same draws each time.
-
-    With `patience` it does so after every epoch, keeps the weights of the lowest loss and stops at
-    a plateau. The loss compared has the weights that the terms have at the end of training, so
-    that a warm-up is no improvement.
-    """
-
-    def __init__(
-        self, split: Split, config: TrainingConfig, path: Path, seed: int,
-        *, steps: tuple[int, int] = (1, 0), stop: Callable[[Trainer, str], None] | None = None,
-    ) -> None:  # fmt: skip
-        """Take the split, where rows go, and the steps of an epoch and of the run."""
-        self.split = split.select(slice(0, config.validation_sequences))
-        self.config, self.path, self.seed = config, path, seed
-        (self.epoch, self.steps), self.stop = steps, stop
-        self.every = self.epoch if config.patience else config.validate_every
-        self.row: Row = {}
-        self.best: dict[str, Any] = {}
-        """Step, loss and weights of the lowest loss; empty without `patience`."""
-        if config.patience and not len(self.split):
-            raise ValueError(
-                "training.patience needs validation sequences, and there are none. Set "
-                "training.patience=0, or give the data a validation split."
-            )
-
-    def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
-        step = trainer.global_step
-        if step % self.every or not len(self.split):
-            return
-        self.row = {"step": float(step)} | self.measure(module)
-        append_row(self.path, self.row)
-        tell_loggers(trainer, "validation", self.row)
-        if self.config.patience:
-            self._compare(trainer, module.method, step)
-
-    def _compare(self, trainer: Trainer, method: torch.nn.Module, step: int) -> None:
-        """Keep the weights if they are the best so far; stop if none were for long."""
-        if not self.best or self.row["loss"] < self.best["loss"]:
-            weights = {name: value.detach().clone() for name, value in method.state_dict().items()}
-            self.best = {"step": step, "loss": self.row["loss"], "weights": weights}
-        waited, epochs = (step - self.best["step"]) // self.epoch, step // self.epoch
-        if self.stop and waited >= self.config.patience and epochs >= self.config.min_epochs:
-            self.stop(trainer, "plateau")
-
-    def restore(self, method: torch.nn.Module) -> dict[str, Any]:
-        """Give a method the best weights, if any are kept; return what there is to say of them."""
-        if not self.best:
-            return {}
-        method.load_state_dict(self.best["weights"])
-        return {"kept_step": self.best["step"], "kept_validation_loss": self.best["loss"]}
-
-    @torch.no_grad()
-    def measure(self, module: TrainingModule) -> Row:
-        """Return the mean of every term over the validation sequences."""
-        module.eval()
-        seed_draws(self.seed, "validation")
-        sums: Row = {}
-        step = self.steps if self.config.patience else module.global_step
-        for batch in self.split.batches(self.config.batch_size, module.device):
-            with autocast(module.device, self.config.number_format):
-                terms = module.method.loss(batch, step)
-            values = {name: value for name, (_, value) in terms.items()} | {"loss": total(terms)}
-            for name, value in values.items():
-                share = len(batch) / len(self.split)
-                sums[name] = sums.get(name, 0.0) + share * float(value)
-        module.train()
-        return sums
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"best": self.best}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.best = state_dict["best"]

@@ -18,8 +18,10 @@ class TrainingConfig:
     lr: float = 1e-3
     matrix_lr: float = 0.02
     # cosine: down to `lr_end` of `lr` at the end of the budget, in steps or in minutes
-    schedule: Literal["constant", "cosine"] = "constant"
+    # plateau: constant until `patience` is over, then down to `lr_end` over `cooldown`, then stop
+    schedule: Literal["constant", "cosine", "plateau"] = "constant"
     lr_end: float = 0.1  # share of `lr`
+    cooldown: float = 0.25  # length of the fall of a plateau schedule, share of the steps before it
     warmup_steps: int = 0  # linear rise of the rate from zero
     clip: float = 0.0  # norm of the gradient at most; 0 = no clipping
 
@@ -29,9 +31,11 @@ class TrainingConfig:
     # work: minutes that the threads of this process were busy, so that other work on the machine
     # does not make a run shorter; on a GPU always those of the clock
     minutes_of: Literal["clock", "work"] = "clock"
-    # epochs without a lower validation loss after which training stops; the weights kept are then
-    # those of the lowest one. 0 = never, and the weights kept are the last
+    # epochs without a lower validation loss after which training stops (with a plateau schedule:
+    # the rate falls); the weights kept are those of the lowest one. 0 = never, and the last ones
     patience: int = 0
+    # a loss is lower if by more than this share of the fall since the first epoch
+    min_gain: float = 0.0
     min_epochs: int = 0  # before which `patience` does not stop
 
     log_every: int = 20  # steps averaged into one row of log.csv
@@ -53,6 +57,10 @@ class TrainingConfig:
             raise ValueError(f"matrix_lr must be positive, got {self.matrix_lr}.")
         if not 0 <= self.lr_end <= 1:
             raise ValueError(f"lr_end must lie between 0 and 1, got {self.lr_end}.")
+        if not 0 < self.cooldown <= 1:
+            raise ValueError(f"cooldown must be above 0 and at most 1, got {self.cooldown}.")
+        if not 0 <= self.min_gain < 1:
+            raise ValueError(f"min_gain must be at least 0 and below 1, got {self.min_gain}.")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
         at_least(self, 0, "keep_every", "patience", "min_epochs")

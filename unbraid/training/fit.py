@@ -18,7 +18,7 @@ from unbraid.methods import Method, make_method, method_name
 from unbraid.methods.store import save_model
 from unbraid.runs import Run, open_corpus, open_run, run_folder, torch_device
 from unbraid.training import folder
-from unbraid.training.callbacks import Checkpoints, Clock, LogBook, Validation, timer
+from unbraid.training.callbacks import Checkpoints, Clock, LogBook, timer
 from unbraid.training.checkpoint import method_weights, read_checkpoint
 from unbraid.training.folder import CHECKPOINT
 from unbraid.training.guards import NonFiniteLossError
@@ -30,6 +30,7 @@ from unbraid.training.progress import Display, tell_emulated, tell_skipped
 from unbraid.training.splits import split_facts
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import Loggers, make_trainer, quiet, stop_on_signal
+from unbraid.training.validation import Validation
 
 
 def run_plan(  # noqa: PLR0913
@@ -163,12 +164,13 @@ class _Session:
         self.stream = stream
         self.steps = c.steps or c.epochs * stream.steps_per_epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
-        self.clock = Clock(c.max_minutes, timer(c, device))
+        cooling = self.module.cooling if c.schedule == "plateau" else None
+        self.clock = Clock(c.max_minutes, timer(c, device), cooling)
         self.module.spent = lambda: self.clock.spent
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         self.validation = Validation(
             corpus.validation, c, run.path / "validation.csv", plan.seed,
-            steps=(stream.steps_per_epoch, self.steps), stop=self.clock.stop,
+            steps=(stream.steps_per_epoch, self.steps), plateau=self.clock.plateau,
         )  # fmt: skip
         # Validation may ask for a stop, on which the processes agree at the clock in the same step.
         callbacks: list[lightning.Callback] = [self.validation] if self.first else []
@@ -226,7 +228,7 @@ class _Session:
 
 
 def fit(  # noqa: PLR0913 the front door
-    data: str | Corpus, method: str | type[Method] | Method = "dbse", *,
+    data: str | Corpus, method: str | type[Method] | Method | None = None, *,
     preset: str | None = None, settings: Mapping[str, Any] | None = None, seed: int = 0,
     out: str | Path = "runs", console: Console | None = None, device: str = "auto",
     devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
@@ -237,7 +239,8 @@ def fit(  # noqa: PLR0913 the front door
         data: a name of the catalogue, the path of a file or folder, or a
             corpus in memory (`from_arrays`).
         method: a name of the catalogue of methods, a subclass of `Method`, or a model made for
-            these data, e.g. with networks of your own; it is trained in place.
+            these data, e.g. with networks of your own, which is trained in place; None: the
+            recommended one for the kind of data.
         preset: see `make_plan`.
         settings: what differs, e.g. `{"training": {"max_minutes": 5.0}}`.
         seed: decides every draw.
@@ -250,8 +253,7 @@ def fit(  # noqa: PLR0913 the front door
     """
     corpus = data if isinstance(data, Corpus) else None
     made = method if isinstance(method, Method) else None
-    name = method if isinstance(method, str) else method_name(_class(method))
-    plan = make_plan(data, name, preset=preset, settings=settings, seed=seed)
+    plan = make_plan(data, _name(method), preset=preset, settings=settings, seed=seed)
     if made is not None:
         plan = _with_config_of(made, plan, settings or {})
     return run_plan(
@@ -260,8 +262,11 @@ def fit(  # noqa: PLR0913 the front door
     )  # fmt: skip
 
 
-def _class(method: type[Method] | Method) -> type[Method]:
-    return type(method) if isinstance(method, Method) else method
+def _name(method: str | type[Method] | Method | None) -> str | None:
+    """Return the name a method goes by; None for the recommended one."""
+    if method is None or isinstance(method, str):
+        return method
+    return method_name(type(method) if isinstance(method, Method) else method)
 
 
 def _with_config_of(method: Method, plan: Plan, settings: Mapping[str, Any]) -> Plan:

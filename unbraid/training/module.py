@@ -16,6 +16,7 @@ from unbraid.methods.base import Method
 from unbraid.objectives.gather import mean_terms, together
 from unbraid.records import Batch, Terms
 from unbraid.training.config import TrainingConfig
+from unbraid.training.cooldown import CoolDown
 from unbraid.training.guards import check_gradients, check_terms
 from unbraid.training.muon import Muon
 
@@ -46,6 +47,7 @@ class TrainingModule(lightning.LightningModule):
         self.method, self.config = method, config
         self.seed, self.steps = seed, steps
         self.spent: Callable[[], float] = lambda: 0.0  # share of a budget in minutes
+        self.cooling = CoolDown(config.cooldown, steps)  # of a plateau schedule
         self.terms: Terms = {}
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
@@ -66,7 +68,8 @@ class TrainingModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> dict[str, object]:  # type: ignore[override]
         optimizer = make_optimizer(self.method.parameters(), self.config)
-        schedule = LambdaLR(optimizer, learning_rate_factor(self.config, self.steps, self.spent))
+        factor = learning_rate_factor(self.config, self.steps, self.spent, self.cooling)
+        schedule = LambdaLR(optimizer, factor)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
@@ -81,12 +84,14 @@ def make_optimizer(parameters: Iterable[Parameter], config: TrainingConfig) -> O
 
 
 def learning_rate_factor(
-    config: TrainingConfig, steps: int, spent: Callable[[], float] = lambda: 0.0
-) -> Callable[[int], float]:
+    config: TrainingConfig, steps: int, spent: Callable[[], float] = lambda: 0.0,
+    cooling: CoolDown | None = None,
+) -> Callable[[int], float]:  # fmt: skip
     """Return the factor on `lr` at every step.
 
     A cosine ends with the steps, or with the budget in minutes if that comes first. In the second
-    case the rate follows the clock, so two runs are alike but not equal.
+    case the rate follows the clock, so two runs are alike but not equal. A plateau schedule falls
+    as `cooling` says.
 
     >>> factor = learning_rate_factor(TrainingConfig(schedule="cosine", warmup_steps=10), 110)
     >>> [round(factor(step), 3) for step in (0, 5, 10, 60, 110)]
@@ -97,6 +102,9 @@ def learning_rate_factor(
         rise = min(1.0, (step + 1) / config.warmup_steps) if config.warmup_steps else 1.0
         if config.schedule == "constant" or step < config.warmup_steps:
             return rise
+        if config.schedule == "plateau":
+            fall = 1 - (cooling.progress(step, spent()) if cooling else 0.0)
+            return config.lr_end + (1 - config.lr_end) * fall
         gone = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
         fall = 0.5 * (1 + math.cos(math.pi * min(1.0, max(gone, spent()))))
         return config.lr_end + (1 - config.lr_end) * fall

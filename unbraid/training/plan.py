@@ -15,6 +15,7 @@ from unbraid.methods import find_method
 from unbraid.precision import number_format
 from unbraid.settings import Table, as_table, build, closest, merge, read_toml
 from unbraid.training.config import TrainingConfig
+from unbraid.training.recipes import RECOMMENDED, recommended_method
 
 PRESETS = Path(unbraid.__file__).parent / "presets"
 SECTIONS = ("data", "method", "training")
@@ -70,21 +71,24 @@ class Plan:
 
 
 def make_plan(
-    data: str | Corpus, method: str, *, preset: str | None = None,
+    data: str | Corpus, method: str | None = None, *, preset: str | None = None,
     settings: Mapping[str, Any] | None = None, seed: int = 0, kind: str | None = None,
 ) -> Plan:  # fmt: skip
     """Resolve the settings of a run.
 
     Args:
         data: a name of the catalogue, the path of a file or folder, or a corpus in memory.
-        method: a name of the catalogue of methods.
+        method: a name of the catalogue of methods; without one, the recommended method for the kind
+            of the data.
         preset: a folder of presets such as `sprites` or `sprites/fast`, a TOML file, or "none";
-            without one, the data set's own preset is taken, else that of its kind.
+            "paper" for the values printed for the data set, "authors" for those of the authors'
+            code; without one, "recommended", the recipe for the kind of the data.
         settings: what differs from the preset: tables named data, method and training.
         seed: of the run.
         kind: of the data, if it is known already: a file of arrays is then not opened to tell.
     """
-    find_method(method)
+    if method is not None:
+        find_method(method)
     settings = settings or {}
     check_sections(settings, "--set")
     if isinstance(data, Corpus):
@@ -93,7 +97,8 @@ def make_plan(
     else:
         reader = _reader(data, known=kind is not None)
     kind = kind or data_kind(data, settings.get("data"))
-    name = preset if preset is not None else _default_preset(data, kind, method)
+    method = method or recommended_method(kind)
+    name = _preset_name(preset or RECOMMENDED, data, kind, method)
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}.")
     where = name if name.endswith(".toml") else f"{name}/{method}.toml"
@@ -201,7 +206,21 @@ def read_preset(name: str, method: str) -> Table:
     return read_toml(path)
 
 
-def _default_preset(data: str, kind: str, method: str) -> str:
-    """Return the data set's own preset, that of the benchmark it stands in for, or the kind's."""
-    stand_in = DATASETS[data].stand_in if data in DATASETS else ""
-    return next((n for n in (data, stand_in, kind) if n in preset_names(method)), "none")
+def _preset_name(preset: str, data: str, kind: str, method: str) -> str:
+    """Return the folder of a preset; three names depend on the data and their kind."""
+    known = preset_names(method)
+    owners = [data, DATASETS[data].stand_in] if data in DATASETS else []
+    if preset == RECOMMENDED:
+        return f"{RECOMMENDED}/{kind}"
+    if preset == "paper":  # the data set's own, that of what it stands in for, or the kind's
+        return next((name for name in (*owners, kind) if name in known), "none")
+    if preset == "authors":
+        names = [f"{owner}/authors" for owner in owners]
+        there = [name for name in known if name.endswith("/authors")]
+        if not any(name in known for name in names):
+            raise KeyError(
+                f"there are no values of the authors' code for {method} on {data}, only "
+                f"{', '.join(there) or 'none at all'}. Take --preset paper."
+            )
+        return next(name for name in names if name in known)
+    return preset

@@ -11,8 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from unbraid.data.corpus import Corpus
 from unbraid.precision import native_bf16
-from unbraid.training.callbacks import Clock, LogBook, Validation
+from unbraid.training.callbacks import Clock, LogBook
 from unbraid.training.plan import Plan
+from unbraid.training.validation import Validation
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -29,12 +30,15 @@ class Display(lightning.Callback):
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=20),
             TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
             console=console, disable=not console.is_terminal,
         )  # fmt: skip
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
         self.began, self.first = time.monotonic(), trainer.global_step
-        self.task = self.bar.add_task("training", total=self.steps, completed=trainer.global_step)
+        self.task = self.bar.add_task(
+            "training", total=self.steps, completed=trainer.global_step, left=""
+        )
         self.bar.start()
 
     def on_train_batch_end(
@@ -45,13 +49,34 @@ class Display(lightning.Callback):
         for note in self.book.notes[self.said :]:
             self.console.print(note, style="yellow", markup=False, highlight=False)
         self.said = len(self.book.notes)
-        self.bar.update(self.task, completed=step)
+        self.bar.update(self.task, completed=step, total=self.end, left=self.left(step))
         if step % self.book.every == 0:
             self.bar.update(self.task, description=self.line(step))
             late = time.monotonic() - self.shown > SECONDS_BETWEEN_LINES
             if not self.console.is_terminal and late:
                 self.shown = time.monotonic()
                 self.console.print(self.line(step), highlight=False, soft_wrap=True)
+
+    @property
+    def end(self) -> int:
+        """The last step, as far as is known."""
+        return self.clock.cooling.end if self.clock.cooling else self.steps
+
+    def left(self, step: int) -> str:
+        """Return the time that is left: by steps, or by minutes if those are over sooner.
+
+        It is an upper bound until a plateau schedule has begun to cool down.
+        """
+        done = step - self.first
+        if done < 1:
+            return ""
+        seconds = (self.end - step) * (time.monotonic() - self.began) / done
+        if self.clock.max_minutes:
+            seconds = min(seconds, 60 * (self.clock.max_minutes - self.clock.minutes))
+        cooling = self.clock.cooling
+        bound = "at most " if cooling and not cooling.begin else ""
+        minutes, rest = divmod(max(0, round(seconds)), 60)
+        return f"{bound}{minutes}:{rest:02d} left"
 
     def line(self, step: int) -> str:
         """Return one line that says how it stands."""
@@ -60,7 +85,8 @@ class Display(lightning.Callback):
         speed = self.sequences / max(1e-9, time.monotonic() - self.began)
         held_out = self.validation.row.get("loss")
         tail = "" if held_out is None else f"  validation {held_out:.4g}"
-        head = f"step {step}/{self.steps}  {self.clock.minutes:.1f} min  {speed:.1f} seq/s"
+        head = f"step {step}/{self.end}  {self.clock.minutes:.1f} min"
+        head += f"  {'' if self.console.is_terminal else self.left(step)}  {speed:.1f} seq/s"
         return f"{head}  {terms}{tail}"
 
     def teardown(self, trainer: Trainer, module: Any, stage: str) -> None:

@@ -1,0 +1,50 @@
+"""Generated series become a corpus: scale from observed training values, splits in order."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbraid.data.corpus import Corpus, Split
+from unbraid.records import Factor, Spec
+
+Bools = NDArray[np.bool_]
+
+
+def series_corpus(
+    name: str, x: NDArray[Any], known: Bools | None, labels: Mapping[str, NDArray[Any]], *,
+    counts: tuple[int, int, int], facts: Mapping[str, Any],
+) -> Corpus:  # fmt: skip
+    """Return series (N, T, window, channels) as a corpus, cut in order.
+
+    Args:
+        name: of the data set.
+        x: values; what is not known is set to zero.
+        known: where they are, steps beyond a sequence's end excepted; None: everywhere.
+        labels: of every sequence or step.
+        counts: sequences of training, validation and test.
+        facts: `static` and `dynamic` factors and `channels`; where there are any, `lengths` and
+            the `group` of `Split`. `missing` is false if only steps beyond the end are not known.
+    """
+    missing = facts.get("missing", known is not None)
+    values = x if known is None else np.where(known, x, 0.0)
+    train = slice(0, counts[0])
+    seen = np.ones(x.shape, bool) if known is None else known
+    channels = [values[train, ..., k][seen[train, ..., k]] for k in range(x.shape[-1])]
+    static: tuple[Factor, ...] = facts["static"]
+    spec = Spec(
+        name=name, kind="series", frame=x.shape[2:], length=x.shape[1],
+        static=static, dynamic=facts["dynamic"], channels=facts["channels"],
+        offset=tuple(float(part.mean(dtype=np.float64)) for part in channels),
+        scale=tuple(float(part.std(dtype=np.float64)) for part in channels),
+        size=counts[0], missing=missing, rate=float(x.shape[2]),
+    )  # fmt: skip
+    shared: dict[str, Any] = {
+        "spec": spec, "x": values.astype(np.float32), "observed": known if missing else None,
+        "labels": dict(labels),
+        "lengths": facts.get("lengths"), "group": facts.get("group", ""),
+    }  # fmt: skip
+    rows = np.split(np.arange(len(x)), np.cumsum(counts[:2]))
+    parts = [Split(rows=part, **shared) for part in rows]
+    return Corpus(spec=spec, train=parts[0], validation=parts[1], test=parts[2])
