@@ -18,7 +18,7 @@ from unbraid.methods.dsvae import DSVAE, DSVAEConfig
 from unbraid.nets import decoder_for, encoder_for
 from unbraid.records import Batch
 
-TINY = {"training": {"steps": 4, "batch_size": 8, "log_every": 2, "validate_every": 2}}
+TINY = {"training": {"steps": 4, "batch_size": 24, "log_every": 2}}  # two epochs
 CONFIG = DSVAEConfig(static_dim=6, dynamic_dim=4, net=NET)
 
 
@@ -96,6 +96,7 @@ def test_a_model_made_for_other_data_is_refused(corpus, tmp_path):
 def test_a_class_is_trained_and_its_saved_model_loads_again(corpus, tmp_path, catalogue):
     run = unbraid.fit(corpus, Toy, settings=TINY, out=tmp_path)
     assert run.plan.method == "toy"
+    assert run.plan.training.optimizer == "muon"  # the training of the recipe for its kind of data
     assert isinstance(run.model(), Toy)
     del catalogue["toy"]
     with pytest.raises(ValueError, match=r"no method 'toy'.*register_method"):

@@ -200,6 +200,9 @@ def read_preset(name: str, method: str) -> Table:
     if name.endswith(".toml"):
         return read_toml(Path(name))
     path = PRESETS / name / f"{method}.toml"
+    if not path.is_file() and name.startswith(f"{RECOMMENDED}/"):  # a method from elsewhere
+        recipe = read_preset(name, recommended_method(name.partition("/")[2]))
+        return {"training": recipe["training"]}
     if not path.is_file():
         known = preset_names(method)
         raise KeyError(f"there is no preset '{name}' for {method}.{closest(name, known)}")
