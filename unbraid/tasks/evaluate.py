@@ -9,6 +9,7 @@ from typing import Any
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed
+from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.diagnosis import diagnose
 from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
 from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
@@ -185,7 +186,8 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     say("measuring: leakage without labels")
     diagnosis = diagnose(job.method, job.test, limit=job.suite.diagnosed)
     found["diagnosis"] = asdict(diagnosis)
-    found["verdict"] = sentences(job.run.plan.method, diagnosis, rows)
+    told = conclusion(found.get("separation"), found["relative_error"])
+    found["verdict"] = [told, *sentences(job.run.plan.method, diagnosis, rows)]
     return found
 
 
