@@ -13,10 +13,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 demo: $(VENV)/.installed  ## train on the embedded sprites, evaluate, write a report
-	rm -rf runs/toy-sprites/dbse/0
-	$(BIN)/unbraid fit toy-sprites --method dbse
-	$(BIN)/unbraid evaluate runs/toy-sprites/dbse/0
-	$(BIN)/unbraid report runs/toy-sprites/dbse/0
+	rm -rf runs/toy-sprites/dsvae/0
+	$(BIN)/unbraid fit toy-sprites --max-minutes 4
+	$(BIN)/unbraid evaluate runs/toy-sprites/dsvae/0
+	$(BIN)/unbraid report runs/toy-sprites/dsvae/0
 
 test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
 	$(TEST_ENV) $(BIN)/pytest -q -n 2 -m "not slow"

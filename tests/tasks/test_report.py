@@ -9,9 +9,10 @@ import pytest
 
 from unbraid.data import load_data
 from unbraid.evaluation.judge import JudgeConfig, fingerprint, fit_judge, save_judge
+from unbraid.report.parts import Picture
 from unbraid.runs import Run, run_folder
 from unbraid.settings import parse_sets
-from unbraid.tasks.report import compare, measured, report
+from unbraid.tasks.report import at_a_glance, compare, fitting, measured, report
 from unbraid.training.command import fit_command
 from unbraid.training.fit import run_plan
 from unbraid.training.plan import make_plan
@@ -93,6 +94,35 @@ def test_a_run_of_a_preset_file_that_is_gone_can_be_made_again(tmp_path: Path):
     preset.unlink()
     assert "--preset none" in fit_command(run)
     assert "--set method.static_dim=4" in fit_command(run)
+
+
+def _picture(title: str, kind: str = "image/png", size: int = 10) -> Picture:
+    return Picture(title, "", kind, b"x" * size, title)
+
+
+def test_a_page_opens_with_the_moving_swap_and_the_leaks():
+    shown = [
+        _picture("swap (x)", "image/gif"), _picture("swap (x)"), _picture("loss (x)"),
+        _picture("leaks (x)"), _picture("cross", "image/gif"),
+    ]  # fmt: skip
+    first, rest = at_a_glance(shown)
+    assert first == [shown[0], shown[3]]
+    assert rest == [shown[1], shown[2], shown[4]]
+
+
+def test_pictures_that_would_make_a_page_too_large_are_named_instead():
+    shown = [_picture("a", size=60), _picture("b", size=50), _picture("c", size=40)]
+    fits, left_out = fitting(shown, 100)
+    assert [picture.title for picture in fits] == ["a", "c"]
+    assert left_out == ["picture b"]
+
+
+def test_the_first_sentence_of_a_page_is_the_conclusion(fresh: Run):
+    page = html.unescape(report(fresh.path).read_text())
+    first = page.partition('<div class="verdict">')[2]
+    assert first.strip().startswith("<p>s and d are ")
+    assert page.index("At a glance") < page.index("What was trained")
+    assert len(page) < 3_000_000
 
 
 def _metrics(run: Run) -> dict:

@@ -63,7 +63,7 @@ def test_validation_leaves_the_model_as_it_was():
 def test_validation_draws_are_not_those_the_model_was_made_with(monkeypatch: pytest.MonkeyPatch):
     seeds = []
     monkeypatch.setattr(
-        "unbraid.training.callbacks.seed_draws",
+        "unbraid.training.validation.seed_draws",
         lambda *key: (seed_draws(*key), seeds.append(torch.initial_seed())),
     )
     measured(sequences=4, batch_size=4)

@@ -82,7 +82,8 @@ class PooledPosterior(nn.Module):
     steps of training on, where the last state of an LSTM holds it first and must be made to let go.
 
     A mean still tells how often something was where. With `static_steps`, training reads s from so
-    many steps, drawn anew each time: what only the others show cannot be relied on.
+    many steps, drawn anew each time: what only the others show cannot be relied on. A method may
+    set it while training.
     """
 
     def __init__(

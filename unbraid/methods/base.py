@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from unbraid.latents.heads import some_steps
+from unbraid.latents.posterior import PooledPosterior
 from unbraid.nets import Decoder, Encoder
 from unbraid.objectives.reconstruction import misfit
 from unbraid.records import Batch, Codes, Features, Posterior, Sequences, Spec, Terms
@@ -94,6 +95,15 @@ class VariationalMethod(Method):
         c = self.config
         done = min(1.0, step / c.kl_warmup_steps) if c.kl_warmup_steps else 1.0
         return c.w_kl_dynamic * (CHEAP + (1 - CHEAP) * done)
+
+    def read_static(self, step: int) -> None:
+        """Let a pooled posterior read s from `static_steps` once the warm-up of d is over.
+
+        From the start, s would be too noisy to hold what stays, and d would take it.
+        """
+        if isinstance(self.posterior, PooledPosterior):
+            c = self.config
+            self.posterior.static_steps = c.static_steps if step >= c.kl_warmup_steps else 0
 
     def kl_static_weight(self, step: int) -> float:
         """Return `w_kl_static`, which rises by `kl_static_rise` after the warm-up of d.

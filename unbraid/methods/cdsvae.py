@@ -51,7 +51,7 @@ class CDSVAEConfig:
     static_view: Literal["shuffle", "reverse", "none"] = "shuffle"
     dynamic_view: ViewName = "auto"
     temperature: float = 0.5
-    static_steps: int = 0  # pooled: steps s is read from in training, drawn anew; 0 = all
+    static_steps: int = 0  # pooled: steps s is read from once d is warm, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
@@ -94,6 +94,7 @@ class CDSVAE(VariationalMethod):
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config
+        self.read_static(step)
         h, q = self.infer(batch)
         z = q.sample()
         errors = self.errors(z, batch)

@@ -42,7 +42,7 @@ class DSVAEConfig:
     static_dim: int = 256
     dynamic_dim: int = 32
     posterior: Literal["sequence", "pooled", "full", "factorised", "placed"] = "sequence"
-    static_steps: int = 0  # pooled: steps s is read from in training, drawn anew; 0 = all
+    static_steps: int = 0  # pooled: steps s is read from once d is warm, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
@@ -88,6 +88,7 @@ class DSVAE(VariationalMethod):
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config
+        self.read_static(step)
         _, q = self.infer(batch)
         z = q.sample()
         errors = self.errors(z, batch)

@@ -61,7 +61,7 @@ class SPYLConfig:
     bank_gradient: bool = False
     temperature: float = 0.5
     warmup_steps: int = 0  # steps before the contrastive terms count
-    static_steps: int = 0  # pooled: steps s is read from in training, drawn anew; 0 = all
+    static_steps: int = 0  # pooled: steps s is read from once d is warm, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
@@ -107,6 +107,7 @@ class SPYL(VariationalMethod):
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config
+        self.read_static(step)
         _, q = self.infer(batch)
         z = q.sample()
         errors = self.errors(z, batch)

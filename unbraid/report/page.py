@@ -28,6 +28,7 @@ def write_report(run_path: Path, page: Page) -> Path:
 def render(page: Page) -> str:
     """Return a page as HTML; everything in it that is not ours is escaped."""
     sections = [
+        _section("At a glance", _pictures(page.glance)),
         _section("What was trained", _facts(page.facts)),
         _section("Measurements", "\n".join(_table(table) for table in page.tables)),
         _section("Pictures", _pictures(page.pictures)),

@@ -55,6 +55,7 @@ class Page:
     Attributes:
         title: the heading.
         verdict: the main result in one or a few sentences; blank lines part paragraphs.
+        glance: the few pictures that show the result, before everything else.
         facts: what was trained and how: (name, value).
         tables: measurements.
         pictures: what it looks like.
@@ -65,6 +66,7 @@ class Page:
 
     title: str
     verdict: str
+    glance: Sequence[Picture] = ()
     facts: Facts = ()
     tables: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()

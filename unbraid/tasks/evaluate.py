@@ -10,6 +10,7 @@ from typing import Any
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed
+from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
 from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
@@ -182,11 +183,12 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
             found[name] = step(job)
     rows = [ProbeRow(**row) for row in found.get("probes", [])]
     found["gaps"] = gaps(rows) if rows else {}
-    found["verdict"] = ["the test split cannot tell how well s and d are apart."]
+    told = conclusion(found.get("separation"), found["relative_error"])
+    found["verdict"] = [told]
     if "diagnosis" in found:
         numbers = found["diagnosis"]
         found["diagnosis"] = asdict(numbers)
-        found["verdict"] = sentences(job.run.plan.method, numbers, rows)
+        found["verdict"] += sentences(job.run.plan.method, numbers, rows)
     return found | {"skipped": job.skipped}
 
 

@@ -10,6 +10,7 @@ from unbraid.data import data_title
 from unbraid.evaluation.protocols.probes import ProbeRow
 from unbraid.figures.bars import probe_bars
 from unbraid.figures.curves import loss_curves, read_curves
+from unbraid.figures.leak_matrix import leak_matrix
 from unbraid.figures.save import save_figure
 from unbraid.files import check_kinds, read_json
 from unbraid.report.page import write_report
@@ -29,9 +30,12 @@ CAPTIONS = {
     "sample-dynamic": "Test sequences, and the same s with dynamics drawn from the prior.",
     "sample-static": "Test sequences, and the same dynamics with s drawn from the prior.",
     "interpolate": "From one test sequence to another in s; what moves is the first one's.",
+    "leaks": "How far each code tells each factor, by the strongest of three classifiers.",
     "probes": "Accuracy of a plain classifier on each code, with chance.",
     "loss": "Every term of the loss while training; dashed: held-out sequences.",
 }
+LARGEST = 2_000_000  # bytes of all pictures; the page is a third larger, and at most 3 MB
+GLANCE = ("swap", "cross", "leaks")  # pictures that show the result; those of one kind are moving
 MIMES = {".gif": "image/gif", ".png": "image/png"}
 
 
@@ -41,6 +45,11 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     metrics = measured(run, device, judge)
     plan = run.plan
     shown, failed = pictures(run, metrics, judge, device)
+    glance, shown = at_a_glance(shown)
+    shown, left_out = fitting(shown, LARGEST - sum(len(picture.data) for picture in glance))
+    failed |= dict.fromkeys(
+        left_out, f"left out to keep the page small; it is in {run.path}/figures"
+    )
     skipped = [[name, reason] for name, reason in (metrics["skipped"] | failed).items()]
     tables = all_tables(metrics)
     again = shlex.join(["unbraid", "report", str(run.path)])
@@ -49,6 +58,7 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
     page = Page(
         title=f"{plan.method} on {data_title(plan.data)}",
         verdict="\n\n".join(metrics["verdict"]),
+        glance=glance,
         facts=facts(run, metrics),
         tables=tables,
         pictures=shown,
@@ -170,6 +180,9 @@ def pictures(
     rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
     if rows:  # a run of a few steps has none yet
         save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
+    if metrics.get("separation"):
+        matrix = leak_matrix(metrics["separation"]["factors"])
+        save_figure(matrix, folder / "leaks.png", {"factors": metrics["separation"]["factors"]})
     if metrics.get("probes"):
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
@@ -179,6 +192,29 @@ def pictures(
         for title, caption, path in drawn(folder)
     ]
     return [*_saved(run, tuple(CAPTIONS)), *analyses], failed
+
+
+def at_a_glance(shown: Sequence[Picture]) -> tuple[list[Picture], list[Picture]]:
+    """Return what shows the result, a swap (moving, if one is) and the leaks, and the rest."""
+    chosen: list[Picture] = []
+    for word in GLANCE:
+        named = [picture for picture in shown if picture.title.startswith(word)]
+        moving = [picture for picture in named if picture.mime == MIMES[".gif"]]
+        if word != "cross" or not any(p.title.startswith("swap") for p in chosen):
+            chosen += (moving or named)[:1]
+    return chosen, [picture for picture in shown if picture not in chosen]
+
+
+def fitting(shown: Sequence[Picture], limit: int) -> tuple[list[Picture], list[str]]:
+    """Return the pictures that fit into so many bytes, in order, and the titles of the others."""
+    fits, left_out, total = list[Picture](), list[str](), 0
+    for picture in shown:
+        if total + len(picture.data) <= limit:
+            fits.append(picture)
+            total += len(picture.data)
+        else:
+            left_out.append(f"picture {picture.title}")
+    return fits, left_out
 
 
 def _saved(run: Run, names: Sequence[str]) -> list[Picture]:
