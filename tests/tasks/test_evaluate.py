@@ -128,8 +128,8 @@ def test_a_misspelt_suite_is_told_the_right_one(series: Path):
 
 def test_several_runs_make_one_page_with_a_row_each(voices: Path, series: Path, tmp_path: Path):
     page = compare([voices, series], tmp_path / "both").read_text()
-    assert "dsvae (audio, seed 0)" in page
-    assert "dbse (series, seed 0)" in page
+    assert "dsvae (recommended/audio, seed 0)" in page
+    assert "dbse (recommended/series, seed 0)" in page
     assert page.count("data:image/png") == 2
 
 
