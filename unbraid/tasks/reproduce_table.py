@@ -17,6 +17,7 @@ from unbraid.tasks.reproduce_plan import VARIANTS, Comparison, Metric, Row, Vari
 from unbraid.tasks.reproduce_runs import FORMAT
 from unbraid.tasks.reproduce_words import page
 
+TUNED = ", tuned here"  # behind the label of a method whose weights are not its paper's
 Result = dict[str, Any]
 """One number: dataset, protocol, method, metric, better, mean, std, seeds, minutes, epochs,
 parameters, published, version, command."""
@@ -37,7 +38,7 @@ class Printed:
         return self._find(metric.name, label)
 
     def _find(self, metric: str, label: str) -> float | None:
-        wanted = (self.dataset, metric, label)
+        wanted = (self.dataset, metric, label.removesuffix(TUNED))
         found = (p.value for p in published() if (p.dataset, p.metric, p.method) == wanted)
         return next(found, None)
 
