@@ -35,5 +35,11 @@ def test_several_processes_at_once_make_one_result(
 
 
 def _told(one: Ended) -> bool:
-    words = ("in use by", "another process", "holds a run already", "runs failed")
+    words = (
+        "in use by",
+        "other processes",
+        "another process",
+        "holds a run already",
+        "runs failed",
+    )
     return (one.sentence and any(word in one.err for word in words)) or "in use by" in one.out
