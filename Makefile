@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One thread per test process: two cores, two processes.
 TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test check slow format clean bench bench-flops
+.PHONY: demo test check slow torture format clean bench bench-flops
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,12 @@ test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
 
 slow: $(VENV)/.installed  ## tests that train for minutes
 	$(TEST_ENV) $(BIN)/pytest -q -m slow
+
+# Without shape checks: they are not what is tested, and slow.
+torture: $(VENV)/.installed  ## kills, full disks, malformed inputs, several processes: see docs/reliability.md
+	rm -f torture.txt
+	$(TEST_ENV) UNBRAID_TORTURE=1 $(BIN)/pytest -q -o addopts="" tests/torture
+	@cat torture.txt
 
 # make bench [METHODS="dbse spyl"] [PRESETS=sprites/fast] [PARTS=speed] [PRECISIONS=bf16] [QUICK=1] [BASELINE=DIR]
 bench: $(VENV)/.installed  ## speed, memory, FLOPs, growth; see benchmarks/README.md

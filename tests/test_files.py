@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from unbraid.files import write_whole
+from unbraid.files import hold, write_whole
 from unbraid.ours import replacing_ours
 
 
@@ -85,6 +85,17 @@ def test_what_a_killed_process_left_aside_goes_with_the_next_write(tmp_path: Pat
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(path, lambda aside: aside.write_text("whole"))
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_left_anywhere_in_a_folder_goes_with_the_next_hold(tmp_path: Path):
+    process = multiprocessing.get_context("spawn").Process(
+        target=_killed, args=(tmp_path / "a" / "b.txt",)
+    )
+    process.start()
+    process.join()
+    assert list((tmp_path / "a").iterdir())
+    with hold(tmp_path):
+        assert not list((tmp_path / "a").iterdir())
 
 
 def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch):

@@ -196,3 +196,15 @@ def test_a_search_and_a_reproduction_refuse_such_a_budget(word: str):
 def test_a_share_that_is_not_a_number_is_refused():
     with pytest.raises(ValueError, match="test must lie between 0 and 1"):
         SplitConfig(test=float("nan"))
+
+
+def test_a_list_is_asked_for_by_an_example_of_its_own_kind():
+    @dataclass(frozen=True, kw_only=True)
+    class Lists:
+        words: tuple[str, ...] = ()
+        numbers: tuple[int, ...] = ()
+
+    with pytest.raises(ValueError, match=r'words must be a list, e\.g\. \["a", "b"\], got 0\.1'):
+        build(Lists, {"words": 0.1}, where="--set")
+    with pytest.raises(ValueError, match=r"numbers must be a list, e\.g\. \[64, 128\]"):
+        build(Lists, {"numbers": 3}, where="--set")

@@ -7,7 +7,7 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from glob import escape
@@ -27,9 +27,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         write: writes the file at the path it is given.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in path.parent.glob(f".*.{escape(path.name)}"):
-        if left_behind(leftover):
-            leftover.unlink(missing_ok=True)
+    remove_leftovers(path.parent.glob(f".*.{escape(path.name)}"))
     mine = ledger.get()
     if mine is not None:
         mine.check(path)
@@ -68,6 +66,13 @@ def left_behind(path: Path) -> bool:
     except (OSError, OverflowError):  # somebody else's process
         return False
     return False
+
+
+def remove_leftovers(files: Iterable[Path]) -> None:
+    """Delete those files that processes which are no more have left unfinished."""
+    for path in files:
+        if left_behind(path) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def _host() -> str:
@@ -127,6 +132,8 @@ def hold(folder: Path) -> Iterator[None]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         who = {"pid": os.getpid(), "host": platform.node(), "since": now}
         write_text(holder, json.dumps(who | {"command": shlex.join(sys.argv)}))
+        if lock.lock_counter == 1:
+            remove_leftovers(folder.rglob(".*"))
         yield
     finally:
         if lock.lock_counter == 1:

@@ -99,7 +99,9 @@ def _coerce(value: Any, hint: Any, where: str) -> Any:
         _want(value in options, where, f"one of {', '.join(map(str, options))}", value, near)
         return value
     if origin is tuple:
-        _want(isinstance(value, list | tuple), where, "a list, e.g. [64, 128]", value)
+        example = {int: "[64, 128]", float: "[0.5, 1.0]", str: '["a", "b"]'}.get(options[0])
+        wanted = f"a list, e.g. {example}" if example else "a list of tables"
+        _want(isinstance(value, list | tuple), where, wanted, value)
         return tuple(_coerce(part, options[0], where) for part in value)
     if origin in (types.UnionType, typing.Union):
         return _coerce_union(value, options, where)

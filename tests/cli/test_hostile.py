@@ -255,3 +255,8 @@ def test_a_full_disk_keeps_the_last_checkpoint(run_program, run: Path, monkeypat
     assert path.read_bytes() == before
     assert not list(path.parent.glob(".*"))
     assert run_program(*words)[0] == 0
+
+
+def test_a_sentence_is_one_line_whatever_cells_it_quotes(refused, tmp_path: Path):
+    (tmp_path / "t.csv").write_text('a,b\n1,2\n"x\ny",3\n' + 50 * "4,5\n")
+    assert "data.missing" in refused("fit", tmp_path / "t.csv")

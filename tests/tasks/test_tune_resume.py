@@ -119,3 +119,10 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path):
     for lock in locks:  # the system takes them back when a worker ends
         assert lock.acquire()
         lock.release()
+
+
+def test_who_comes_when_all_trials_are_taken_is_told_so(tmp_path: Path):
+    claim = enter(tiny_search(), tmp_path).claim(1)
+    with pytest.raises(ValueError, match="at work in other processes"):
+        tune(tiny_search(), tmp_path, trials=1)
+    claim.lock.release()

@@ -60,7 +60,7 @@ def main() -> None:
             raise
         sentence = sentence_of(error)
         if sentence:
-            sys.stderr.write(f"Error: {printable(sentence)}\n")
+            sys.stderr.write(f"Error: {printable(' '.join(sentence.splitlines()))}\n")
             sys.exit(2)
         first = (str(error).splitlines() or [""])[0]
         sys.stderr.write(

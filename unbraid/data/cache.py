@@ -199,7 +199,7 @@ def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str,
 
     def new(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
         path = folder / f"{name}.npy"
-        check_disk(folder, prod(shape) * np.dtype(dtype).itemsize, name)
+        check_disk(cache_root(), prod(shape) * np.dtype(dtype).itemsize, name)
         with told_if_full(path):
             made[name] = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
             reserve(path)

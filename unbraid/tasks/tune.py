@@ -79,6 +79,12 @@ def work(
 
 
 def _none_finished(study: Study) -> str:
+    running = sum(not trial.state.is_finished() for trial in study.trials)
+    if running:
+        return (
+            f"{running} trials of {study.folder} are at work in other processes, and none has "
+            "finished yet. Wait for them, or ask for more --trials."
+        )
     notes = [trial.user_attrs["note"] for trial in study.trials if "note" in trial.user_attrs]
     why = f" The first failed: {notes[0]}" if notes else ""
     return f"none of {len(study.trials)} trials in {study.folder} has finished.{why}"
