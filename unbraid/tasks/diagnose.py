@@ -72,7 +72,8 @@ def advice_for(plan: Plan) -> Advice:
     """
     recipe = RECIPE if not plan.preset.startswith(RECOMMENDED) else ""
     c = plan.method_config
-    dearer = f"try --set method.w_kl_dynamic={3 * c.w_kl_dynamic:g}, which leaves what stays to s"
+    weight = 3 * getattr(c, "w_kl_dynamic", 1.0)  # a method from elsewhere may have none
+    dearer = f"try --set method.w_kl_dynamic={weight:g}, which leaves what stays to s"
     few = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
     if not hasattr(c, "static_steps"):
         return Advice(recipe or dearer, f"{RECIPE} with --method dsvae")
