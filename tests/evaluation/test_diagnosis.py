@@ -9,7 +9,7 @@ import torch
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import ProbeRow
-from unbraid.evaluation.protocols.verdict import verdict
+from unbraid.evaluation.protocols.verdict import RECIPE, verdict
 from unbraid.methods import METHODS
 from unbraid.methods.base import Method
 from unbraid.nets import NetConfig
@@ -202,8 +202,9 @@ def test_probes_speak_where_there_are_labels():
         ProbeRow("d", "phone", "dynamic", "svc", 0.9, 0.0, 0.1),
     ]
     assert verdict(_found(Glass()), rows) == [
-        "s does not tell speaker: 5 % against 2 % chance; train longer or enlarge it.",
-        "d carries speaker: 61 % against 2 % chance; try a smaller d (method.dynamic_dim) or dbse.",
+        "s does not tell speaker: 5 % against 2 % chance; train longer or lower "
+        "method.w_kl_static.",
+        f"d carries speaker: 61 % against 2 % chance; {RECIPE}.",
     ]
 
 

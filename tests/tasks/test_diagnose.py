@@ -9,8 +9,9 @@ import pytest
 
 from unbraid.cli import main
 from unbraid.settings import parse_sets
-from unbraid.tasks.diagnose import diagnose, diagnosis_rows, judged_sentences
+from unbraid.tasks.diagnose import advice_for, diagnose, diagnosis_rows, judged_sentences
 from unbraid.training.fit import fit
+from unbraid.training.plan import make_plan
 
 SETTINGS = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
             "training.steps=2", "training.batch_size=4"]  # fmt: skip
@@ -32,10 +33,27 @@ def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
     assert "dbse on toy-series (30 test sequences)" in out
     kept = json.loads((series / "diagnosis.json").read_text())
     assert kept["verdict"]
-    assert not any("or dbse" in sentence for sentence in kept["verdict"])
     assert all(f"- {sentence}" in out for sentence in kept["verdict"])
     assert {row["factor"] for row in kept["probes"]} == {"machine", "load", "regime", "state"}
     assert kept["diagnosis"]["static_units"]["total"] == 4
+
+
+def test_nobody_is_told_to_try_what_a_run_has():
+    recipe = advice_for(make_plan("toy-sprites"))
+    assert "recommended recipe" not in recipe.d
+    assert "--set method.w_kl_dynamic=3" in recipe.d
+    assert recipe.s.startswith("train longer")
+    assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper")).d
+
+
+def test_advice_against_motion_in_s_is_settings_that_the_method_has():
+    plan = make_plan("toy-sprites", "dsvae", preset="sprites/fast")
+    said = advice_for(plan).s
+    assert said == "try --set method.static_steps=2 --set method.kl_static_rise=8.0"
+    words = [word for word in said.split() if "=" in word]
+    changed = make_plan("toy-sprites", "dsvae", preset="sprites/fast", settings=parse_sets(words))
+    assert advice_for(changed).s.startswith("train longer")
+    assert "--method dsvae" in advice_for(make_plan("toy-sprites", "dbse")).s  # dbse has none
 
 
 def test_another_split_can_be_diagnosed(series: Path):

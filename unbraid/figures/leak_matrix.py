@@ -41,6 +41,6 @@ def leak_matrix(factors: Sequence[Mapping[str, Any]]) -> "matplotlib.figure.Figu
     axis.xaxis.tick_top()
     axis.tick_params(colors=INK, labelsize=8, length=0)
     axis.spines[:].set_visible(False)
-    axis.set_xlabel("% of the way from chance to certainty; blue wanted, rust a leak",
+    axis.set_xlabel("% of the way from chance to certainty\nblue: wanted, rust: leak",
                     fontsize=7, color=MUTED)  # fmt: skip
     return figure

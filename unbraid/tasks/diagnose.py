@@ -13,10 +13,12 @@ from unbraid.evaluation.manipulate import embed
 from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
-from unbraid.evaluation.protocols.verdict import LEAKS, verdict
+from unbraid.evaluation.protocols.verdict import LEAKS, RECIPE, Advice, verdict
 from unbraid.files import write_text
 from unbraid.runs import open_run
 from unbraid.tasks.judging import Scoring, score
+from unbraid.training.plan import Plan
+from unbraid.training.recipes import RECOMMENDED
 
 Found = dict[str, Any]
 
@@ -49,7 +51,7 @@ def diagnose(
         "probes": [asdict(row) for row in rows],
         "probe_seeds": seeds,
         "judge": judged,
-        "verdict": sentences(run.plan.method, numbers, rows) + judged_sentences(judged),
+        "verdict": sentences(run.plan, numbers, rows) + judged_sentences(judged),
         "training": run.about["training"],
         "unbraid": unbraid.__version__,
     }
@@ -58,9 +60,32 @@ def diagnose(
     return found
 
 
-def sentences(method: str, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
-    """Return the verdict; nobody is told to try the method that is being diagnosed."""
-    return [said.replace(f" or {method}", "") for said in verdict(numbers, rows)]
+def sentences(plan: Plan, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
+    """Return the verdict with advice that fits the run."""
+    return verdict(numbers, rows, advice_for(plan))
+
+
+def advice_for(plan: Plan) -> Advice:
+    """Return what to try next; nobody is told to try what the run has.
+
+    Every line is measured to help (docs/evaluate.md), and `unbraid fit --set` does it.
+    """
+    recipe = RECIPE if not plan.preset.startswith(RECOMMENDED) else ""
+    c = plan.method_config
+    weight = 3 * getattr(c, "w_kl_dynamic", 1.0)  # a method from elsewhere may have none
+    dearer = f"try --set method.w_kl_dynamic={weight:g}, which leaves what stays to s"
+    few = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
+    if not hasattr(c, "static_steps"):
+        return Advice(recipe or dearer, f"{RECIPE} with --method dsvae")
+    settings = {
+        name: value
+        for name, value in few.items()
+        if not getattr(c, name) or name == "posterior" or getattr(c, name) == 1.0
+        if getattr(c, name) != value
+    }
+    words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
+    longer = "train longer: s lets go of what moves last"
+    return Advice(recipe or dearer, f"try {words}" if words else longer)
 
 
 def judged_sentences(judged: Found | None) -> list[str]:

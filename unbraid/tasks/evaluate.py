@@ -188,7 +188,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     if "diagnosis" in found:
         numbers = found["diagnosis"]
         found["diagnosis"] = asdict(numbers)
-        found["verdict"] += sentences(job.run.plan.method, numbers, rows)
+        found["verdict"] += sentences(job.run.plan, numbers, rows)
     return found | {"skipped": job.skipped}
 
 

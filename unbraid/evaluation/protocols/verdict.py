@@ -1,39 +1,63 @@
 """What a diagnosis and probes amount to, in sentences with their evidence and what to try.
 
-The thresholds are judgement, not calibration: each is a named number here.
+Every threshold is a named number here. Those with figures behind them lie between models that are
+known to be good and models that are known to be bad: an oracle, runs of dsvae on toy-sprites that
+separate (recipe) or leak by their weights (leaky), and an untrained model (docs/evaluate.md).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.probes import ProbeRow
 
 FEW_UNITS = 0.05  # share of active units below which a code is hardly used
-ADDS_NOTHING = 0.02  # share of what both codes explain that one must add to the other
-POOR = 0.5  # share explained by both codes below which nothing can be said of them
-AGREES = 0.75  # share of swapped pairs whose code must stay with its giver (0.5 is a coin)
+# Share of what both codes explain that one must add to the other: leaky 0.02, recipe 0.47.
+ADDS_NOTHING = 0.05
+# Share explained by both codes below which nothing can be said of them: untrained < 0, recipe 0.9.
+POOR = 0.5
+# Share of swapped pairs whose code must stay with its giver (0.5 is a coin): untrained 0.52, leaky
+# 0.42, recipe 0.98, oracle 1.
+AGREES = 0.75
 READABLE = 3.0  # times chance that retrieval without a swap must reach to say anything
 MOVES = 0.5  # change of s by shuffling, in distances between sequences
 LEAKS = 0.2  # share of the way from chance to certainty at which a probe tells a factor
-_ADVICE = {
-    "d": "try a smaller d (method.dynamic_dim) or dbse",
-    "s": "try a smaller s (method.static_dim) or cdsvae",
+UNTOLD = {
+    "s": "train longer or lower method.w_kl_static",
+    "d": "train longer or lower method.w_kl_dynamic",
 }
+RECIPE = "try the recommended recipe (`unbraid fit DATA`, nothing else said)"
 
 
-def verdict(diagnosis: Diagnosis, probes: Sequence[ProbeRow] | None = None) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to try against a leak; each is measured to help (docs/evaluate.md).
+
+    Attributes:
+        d: if d carries what stays.
+        s: if s carries what moves.
+    """
+
+    d: str = RECIPE
+    s: str = RECIPE
+
+
+def verdict(
+    diagnosis: Diagnosis, probes: Sequence[ProbeRow] | None = None, advice: Advice | None = None
+) -> list[str]:
     """Say what the numbers show and what could be tried.
 
     Args:
         diagnosis: from `diagnose`.
         probes: what classifiers read from the codes, where there are labels.
+        advice: what to try with this model; without it, the recommended recipe.
     """
-    g = diagnosis
-    said = [*_use(g), *_swaps(g), *_probes(probes or ())]
+    g, advice = diagnosis, advice or Advice()
+    said = [*_use(g, advice), *_swaps(g, advice), *_probes(probes or (), advice)]
     if g.order_change > MOVES:
         said.append(
             f"s changes when frames are shuffled: by {_pc(g.order_change)} of the distance between "
-            f"two sequences, so it holds order or single frames; {_ADVICE['s']}."
+            f"two sequences, so it holds order or single frames; {advice.s}."
         )
     s, d = _pc(g.static_cycle.agreement), _pc(g.dynamic_cycle.agreement)
     return said or [
@@ -42,7 +66,7 @@ def verdict(diagnosis: Diagnosis, probes: Sequence[ProbeRow] | None = None) -> l
     ]
 
 
-def _use(g: Diagnosis) -> Iterator[str]:
+def _use(g: Diagnosis, advice: Advice) -> Iterator[str]:
     """Say whether the model works at all and uses both codes."""
     if g.explained < POOR:
         yield f"Both codes explain {_pc(g.explained)} of the data only: train longer, then judge."
@@ -51,7 +75,7 @@ def _use(g: Diagnosis) -> Iterator[str]:
         if g.explained > 0 and g.explained - share < ADDS_NOTHING * g.explained:
             yield (
                 f"{code} adds little: {rest} alone explains {_pc(share)} of the data, both "
-                f"{_pc(g.explained)}, so {rest} carries nearly all; {_ADVICE[rest]}."
+                f"{_pc(g.explained)}, so {rest} carries nearly all; {getattr(advice, rest)}."
             )
     for code, name, units in (("s", "static", g.static_units), ("d", "dynamic", g.dynamic_units)):
         if units is not None and units.active < max(1.0, FEW_UNITS * units.total):
@@ -61,7 +85,7 @@ def _use(g: Diagnosis) -> Iterator[str]:
             )
 
 
-def _swaps(g: Diagnosis) -> Iterator[str]:
+def _swaps(g: Diagnosis, advice: Advice) -> Iterator[str]:
     """Say which code went with the wrong sequence."""
     for code, rest, cycle in (("s", "d", g.static_cycle), ("d", "s", g.dynamic_cycle)):
         if cycle.unswapped < min(READABLE / g.batch, 0.9):
@@ -73,19 +97,20 @@ def _swaps(g: Diagnosis) -> Iterator[str]:
             what = "stays" if code == "s" else "moves"
             yield (
                 f"{rest} carries what {what}: after a swap {code} agrees with its giver in "
-                f"{_pc(cycle.agreement)} of pairs, else with the giver of {rest}; {_ADVICE[rest]}."
+                f"{_pc(cycle.agreement)} of pairs, else with the giver of {rest}; "
+                f"{getattr(advice, rest)}."
             )
 
 
-def _probes(rows: Sequence[ProbeRow]) -> Iterator[str]:
+def _probes(rows: Sequence[ProbeRow], advice: Advice) -> Iterator[str]:
     """Say what classifiers read where they should not, and do not read where they should."""
     for row in strongest(rows):
         tells = (row.mean - row.chance) / max(1e-9, 1 - row.chance) > LEAKS
         numbers = f"{_pc(row.mean)} against {_pc(row.chance)} chance"
         if tells and not row.wanted:
-            yield f"{row.code} carries {row.factor}: {numbers}; {_ADVICE[row.code]}."
+            yield f"{row.code} carries {row.factor}: {numbers}; {getattr(advice, row.code)}."
         if row.wanted and not tells:
-            yield f"{row.code} does not tell {row.factor}: {numbers}; train longer or enlarge it."
+            yield f"{row.code} does not tell {row.factor}: {numbers}; {UNTOLD[row.code]}."
 
 
 def strongest(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
