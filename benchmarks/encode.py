@@ -51,8 +51,8 @@ def make_videos(folder: Path, count: int) -> Path:
 
 def measure(run: Path, videos: Path, out: Path, devices: int) -> dict[str, Any]:
     """Encode a file as the command does; return the facts. To be called in a new process."""
-    from unbraid.tasks.encode import EncodeConfig, encode
-    from unbraid.tasks.use import Source
+    from unbraid.workflows.export import EncodeConfig, encode
+    from unbraid.workflows.export.use import Source
 
     began = time.perf_counter()
     paths = encode(run, Source(file=str(videos)), out, config=EncodeConfig(devices=devices))

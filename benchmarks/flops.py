@@ -25,8 +25,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.choice import PRESETS, methods_of
 from unbraid.methods import Method, find_method
 from unbraid.records import Batch, Spec
+from unbraid.runs.plan import make_plan
 from unbraid.training.module import total
-from unbraid.training.plan import make_plan
 
 AUTHORS_PRESET = "sprites/authors"
 AUTHORS = {"cdsvae": (128, 3013.0), "spyl": (100, 5742.0), "dbse": (128, 1393.0)}

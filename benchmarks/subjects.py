@@ -17,8 +17,8 @@ from unbraid.evaluation.manipulate import embed
 from unbraid.methods import find_method
 from unbraid.precision import inference_precision
 from unbraid.records import Kind, Spec
+from unbraid.runs.plan import Plan, make_plan
 from unbraid.training.fit import run_plan
-from unbraid.training.plan import Plan, make_plan
 
 Turn = Callable[[int], dict[str, Any]]
 """Do something n times; return facts such as `seconds`."""

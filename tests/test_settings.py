@@ -8,10 +8,10 @@ from unbraid.data.collection import SplitConfig
 from unbraid.methods import METHODS
 from unbraid.methods.cdsvae import CDSVAEConfig
 from unbraid.nets import NetConfig
+from unbraid.runs.config import TrainingConfig
 from unbraid.settings import as_table, build, closest, merge, parse_sets, read_toml
-from unbraid.tasks.reproduce import Request
-from unbraid.tasks.tune_search import make_search
-from unbraid.training.config import TrainingConfig
+from unbraid.workflows.reproduce.comparison import Request
+from unbraid.workflows.tune.search import make_search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,21 +2,21 @@
 
 from unbraid.data import Entry as DataEntry
 from unbraid.data import load_data, register_dataset
-from unbraid.data.arrays import from_arrays
 from unbraid.data.corpus import Corpus, Split
-from unbraid.data.tables import from_dataset, from_frame
+from unbraid.data.readers.arrays import from_arrays
+from unbraid.data.readers.tables.frames import from_dataset, from_frame
 from unbraid.evaluation.manipulate import cross, embed, interpolate, reconstruct, sample, swap
 from unbraid.evaluation.protocols.probes import probe
 from unbraid.methods import Method, VariationalMethod, register_method
 from unbraid.methods.store import load_model, save_model
 from unbraid.nets.parts import Decoder, Encoder
 from unbraid.records import Batch, Codes, Spec
-from unbraid.runs import Run, open_run
-from unbraid.tasks.diagnose import diagnose
-from unbraid.tasks.doctor import check_data
-from unbraid.tasks.evaluate import evaluate
-from unbraid.tasks.report import report as write_report
+from unbraid.runs.run import Run, open_run
 from unbraid.training.fit import fit, resume
+from unbraid.workflows.check.doctor import check_data
+from unbraid.workflows.evaluate.diagnose import diagnose
+from unbraid.workflows.evaluate.measure import evaluate
+from unbraid.workflows.evaluate.page import report as write_report
 
 __all__ = [
     "Batch",

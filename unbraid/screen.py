@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from unbraid.names import printable
+from unbraid.safety.names import printable
 
 
 class Screen(Console):

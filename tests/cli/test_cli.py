@@ -133,7 +133,7 @@ def test_encode_replaces_a_foreign_file_only_by_force(run_program, trained, tmp_
 
 
 def test_a_stopped_encode_says_how_to_go_on_and_does(run_program, trained, tmp_path, monkeypatch):
-    from unbraid.tasks.encode import parts
+    from unbraid.workflows.export import parts
 
     words = ("encode", str(trained), "--out", str(tmp_path / "codes.npz"), "--batch-size", "2")
     monkeypatch.setattr(parts, "SEQUENCES", 2)

@@ -12,7 +12,7 @@ def test_an_unexpected_error_is_one_sentence_and_a_log(run_program, monkeypatch,
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr("unbraid.training.plan.make_plan", broken)
+    monkeypatch.setattr("unbraid.runs.plan.make_plan", broken)
     code, _, said = run_program("fit", "toy-series")
     assert code == 1
     assert said.count("\n") == 1

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from unbraid import limits
+from unbraid.runs.plan import make_plan
+from unbraid.safety import limits
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit, run_folder
-from unbraid.training.plan import make_plan
 
 SMALL = ["method.static_dim=2", "method.dynamic_dim=2", "method.net.hidden=4", "training.steps=1",
          "data.train=8", "data.validation=2", "data.test=3"]  # fmt: skip
@@ -90,7 +90,7 @@ def test_a_header_that_claims_petabytes_is_refused(refused, tmp_path: Path):
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(refused, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("unbraid.data.arrays.BOMB_SIZE", 1 << 20)
+    monkeypatch.setattr("unbraid.data.readers.arrays.BOMB_SIZE", 1 << 20)
     np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros((2000, 16, 64), np.float32))
     assert "np.savez" in refused("fit", tmp_path / "bomb.npz")
 
@@ -103,7 +103,7 @@ def test_arrays_larger_than_memory_are_told_to_be_on_disk(refused, tmp_path: Pat
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_table_of_very_many_columns_is_refused(refused, tmp_path: Path, suffix, monkeypatch):
-    monkeypatch.setattr("unbraid.data.table_files.MOST_COLUMNS", 50)
+    monkeypatch.setattr("unbraid.data.readers.tables.files.MOST_COLUMNS", 50)
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(np.zeros((3, 60)), columns=[f"c{i}" for i in range(60)])
     path = tmp_path / f"wide{suffix}"
@@ -246,7 +246,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(run_program, run: Path, monkeypat
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     with monkeypatch.context() as patch:
-        patch.setattr("unbraid.training.checkpoint.save_file", full)
+        patch.setattr("unbraid.runs.checkpoint.save_file", full)
         words = ("fit", "--resume", str(run), "--set", "training.steps=3")
         code, _, said = run_program(*words)
         assert code == 2

@@ -70,7 +70,7 @@ def test_a_comparison_of_ones_own_is_made_and_merged(run_program, tmp_path: Path
 
 
 def test_a_stop_is_said_and_told_by_the_exit_code(run_program, tmp_path: Path, monkeypatch):
-    from unbraid.tasks import reproduce_workers
+    from unbraid.workflows.reproduce import workers as reproduce_workers
 
     def stop(*args: object) -> None:
         raise KeyboardInterrupt

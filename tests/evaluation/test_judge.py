@@ -209,8 +209,8 @@ def test_data_without_classes_cannot_be_judged(corpus: Corpus):
 
 
 def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
-    from unbraid.tasks import judging
     from unbraid.training.fit import fit
+    from unbraid.workflows.evaluate import judging
 
     sizes = {"train": 12, "validation": 4, "test": 8}
     net = {"channels": [4, 4, 4, 4], "hidden": 8}

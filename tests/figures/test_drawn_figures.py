@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from unbraid.evaluation.protocols.probes import ProbeRow
-from unbraid.figures.bars import probe_bars
-from unbraid.figures.curves import as_numbers, loss_curves, training_curves
-from unbraid.figures.series import series_plot
-from unbraid.figures.spectrograms import spectrogram_grid
+from unbraid.figures.charts.bars import probe_bars
+from unbraid.figures.charts.curves import as_numbers, loss_curves, training_curves
+from unbraid.figures.sequences.series import series_plot
+from unbraid.figures.sequences.spectrograms import spectrogram_grid
 from unbraid.shapes import ShapeError
 
 ROWS = [

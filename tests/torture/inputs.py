@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.torture.jobs import COMPARISON, RUN, SMALL, sets
-from unbraid.data.toy_series import Config as DataConfig
+from unbraid.data.generated.series import Config as DataConfig
 from unbraid.methods import METHODS
+from unbraid.runs.config import TrainingConfig
 from unbraid.settings import as_table, flat
-from unbraid.training.config import TrainingConfig
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ import torch
 from tests.conformance.toys import toy_batch, toy_method, toy_spec
 from unbraid.data.corpus import Split
 from unbraid.records import Batch
-from unbraid.training.callbacks import append_row, cut_rows, read_rows
-from unbraid.training.config import TrainingConfig
-from unbraid.training.module import TrainingModule, seed_draws
+from unbraid.rows import append_row, cut_rows, read_rows
+from unbraid.runs.config import TrainingConfig
+from unbraid.seeding import seed_draws
+from unbraid.training.module import TrainingModule
 from unbraid.training.validation import Validation
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.training.test_fit import assert_same_run, data, interrupt_at, tiny_plan, validated
-from unbraid.training.config import TrainingConfig
+from unbraid.runs.config import TrainingConfig
 from unbraid.training.cooldown import CoolDown
 from unbraid.training.fit import resume, run_plan
 from unbraid.training.module import learning_rate_factor

@@ -16,17 +16,17 @@ import torch
 from safetensors.torch import load_file
 
 import unbraid
-from unbraid.data.arrays import from_arrays
+from unbraid.data.readers.arrays import from_arrays
+from unbraid.parallel.launch import Place, launch, must_launch, place
 from unbraid.precision import inference_precision
-from unbraid.runs import Run, open_run
-from unbraid.tasks.encode import EncodeConfig, encode
-from unbraid.tasks.encode.target import Target
-from unbraid.tasks.use import Source
-from unbraid.training.callbacks import read_rows
+from unbraid.rows import read_rows
+from unbraid.runs.plan import Plan, make_plan
+from unbraid.runs.run import Run, open_run
 from unbraid.training.fit import resume, run_plan
 from unbraid.training.guards import NonFiniteLossError
-from unbraid.training.plan import Plan, make_plan
-from unbraid.training.processes import Place, launch, must_launch, place
+from unbraid.workflows.export import EncodeConfig, encode
+from unbraid.workflows.export.target import Target
+from unbraid.workflows.export.use import Source
 
 TINY: dict[str, Any] = {
     "static_dim": 6, "dynamic_dim": 4,

@@ -11,17 +11,18 @@ from safetensors.torch import load_file
 
 from tests.stops import interrupt_at
 from unbraid import precision
-from unbraid.data.arrays import from_arrays
+from unbraid.data.readers.arrays import from_arrays
 from unbraid.methods.base import Method
 from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
-from unbraid.runs import Run, open_run
+from unbraid.rows import read_rows
+from unbraid.runs.checkpoint import read_checkpoint
+from unbraid.runs.plan import Plan, make_plan
+from unbraid.runs.run import Run, open_run
 from unbraid.training import callbacks
-from unbraid.training.callbacks import Clock, read_rows
-from unbraid.training.checkpoint import read_checkpoint
+from unbraid.training.callbacks import Clock
 from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
 from unbraid.training.guards import CollapseWatch, NonFiniteLossError
-from unbraid.training.plan import Plan, make_plan
 
 TINY: dict[str, Any] = {
     "static_dim": 4, "dynamic_dim": 3,

@@ -3,8 +3,9 @@ import math
 import pytest
 import torch
 
-from unbraid.training.config import TrainingConfig
-from unbraid.training.module import PURPOSES, learning_rate_factor, seed_draws, total
+from unbraid.runs.config import TrainingConfig
+from unbraid.seeding import PURPOSES, seed_draws
+from unbraid.training.module import learning_rate_factor, total
 
 
 def draw(seed: int, step: int) -> float:

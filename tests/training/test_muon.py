@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import Parameter
 
-from unbraid.training.checkpoint import pack, unpack
+from unbraid.runs.checkpoint import pack, unpack
 from unbraid.training.muon import CONSTANT, LARGE, TERMS, TURNS, Muon, orthogonal_factors
 
 

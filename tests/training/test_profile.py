@@ -7,17 +7,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from unbraid.data.arrays import from_arrays
 from unbraid.data.corpus import Corpus
+from unbraid.data.readers.arrays import from_arrays
 from unbraid.methods import cdsvae
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.records import Terms
-from unbraid.runs import Run
+from unbraid.rows import read_rows
+from unbraid.runs.plan import make_plan
+from unbraid.runs.run import Run
 from unbraid.training import stages
-from unbraid.training.callbacks import read_rows
 from unbraid.training.fit import run_plan
 from unbraid.training.guards import NonFiniteLossError
-from unbraid.training.plan import make_plan
 from unbraid.training.profile import Profile
 from unbraid.training.stages import Watch
 

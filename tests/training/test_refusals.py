@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from unbraid.files import hold
-from unbraid.runs import Run
-from unbraid.training.callbacks import read_rows
+from unbraid.rows import read_rows
+from unbraid.runs.plan import Plan, make_plan
+from unbraid.runs.run import Run
 from unbraid.training.fit import CHECKPOINT, resume, run_plan
-from unbraid.training.plan import Plan, make_plan
 
 TINY: dict[str, Any] = {"static_dim": 4, "dynamic_dim": 3, "net": {"hidden": 6}}
 TRAINING: dict[str, Any] = {"batch_size": 6, "steps": 3, "log_every": 1}

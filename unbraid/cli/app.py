@@ -13,7 +13,7 @@ import typer
 import unbraid
 from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, train, tune, use
 from unbraid.cli.endings import sentence_of
-from unbraid.names import printable
+from unbraid.safety.names import printable
 
 app = typer.Typer(
     name="unbraid",

@@ -7,7 +7,7 @@ import typer
 
 from unbraid.cli.tell import tell
 from unbraid.cli.use import Device, Force, Run
-from unbraid.ours import replacing_ours
+from unbraid.safety.ours import replacing_ours
 
 
 def register(app: typer.Typer) -> None:
@@ -26,10 +26,10 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Measure a run on its test split: error, separation, probes, judge, tasks, leakage."""
-    from unbraid.runs import torch_device
+    from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
-    from unbraid.tasks import evaluate as work
-    from unbraid.tasks.tables import all_tables, on_screen
+    from unbraid.workflows.evaluate import measure as work
+    from unbraid.workflows.evaluate.tables import all_tables, on_screen
 
     console = Screen()
     where = torch_device(device)
@@ -55,8 +55,8 @@ def report(
     force: Force = False,
 ) -> None:
     """Write RUN/report.html, or for several runs a comparison: figures, pictures, settings."""
-    from unbraid.runs import torch_device
-    from unbraid.tasks import report as work
+    from unbraid.runs.run import torch_device
+    from unbraid.workflows.evaluate import page as work
 
     where = torch_device(device)
     if len(runs) == 1:

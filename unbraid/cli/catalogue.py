@@ -32,9 +32,9 @@ def methods(
 ) -> None:
     """Show the methods, or the settings and presets of one."""
     from unbraid.methods import find_method, method_names
+    from unbraid.runs.plan import preset_names
+    from unbraid.runs.recipes import recommended_for
     from unbraid.settings import as_table, flat
-    from unbraid.training.plan import preset_names
-    from unbraid.training.recipes import recommended_for
 
     chosen = {key: find_method(key) for key in ([name] if name else method_names())}
     facts: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ import typer
 
 from unbraid.cli.tell import tell
 from unbraid.cli.use import Force, SplitName
-from unbraid.ours import replacing_ours
+from unbraid.safety.ours import replacing_ours
 
 data_app = typer.Typer(help="Data: list, prepare, check, preview.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
@@ -32,7 +32,7 @@ def show(json: Json = False) -> None:
     from rich.table import Table
 
     from unbraid.screen import Screen
-    from unbraid.tasks.catalogue import at_hand, data_facts, origin
+    from unbraid.workflows.check.catalogue import at_hand, data_facts, origin
 
     facts = data_facts()
     if json:
@@ -58,7 +58,7 @@ def prepare(
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     from unbraid.screen import Screen
-    from unbraid.tasks import prepare as work
+    from unbraid.workflows.check import prepare as work
 
     options = _options(sets)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
@@ -87,8 +87,8 @@ def check(
     from dataclasses import asdict
 
     from unbraid.screen import Screen
-    from unbraid.tasks.doctor import check_data
-    from unbraid.tasks.doctor_words import screen, verdict
+    from unbraid.workflows.check.doctor import check_data
+    from unbraid.workflows.check.words import screen, verdict
 
     console = Screen()
     options = _options(sets)
@@ -116,7 +116,7 @@ def preview(
     force: Force = False,
 ) -> None:
     """Draw some sequences with their labels, and how often labels and lengths occur."""
-    from unbraid.tasks.preview import preview as work
+    from unbraid.workflows.check.preview import preview as work
 
     folder, stem = (out.parent, out.stem) if out and out.suffix else (out, "sequences")
     with replacing_ours(folder, [stem, f"{stem}-labels"], force=force):

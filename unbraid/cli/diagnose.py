@@ -20,11 +20,11 @@ def diagnose(
     device: Device = "auto",
 ) -> None:
     """Find leakage between s and d, without labels too, and say what to try."""
-    from unbraid.runs import torch_device
+    from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
-    from unbraid.tasks.diagnose import diagnose as work
-    from unbraid.tasks.diagnose import diagnosis_table
-    from unbraid.tasks.judging import leakage_screen
+    from unbraid.workflows.evaluate.diagnose import diagnose as work
+    from unbraid.workflows.evaluate.diagnose import diagnosis_table
+    from unbraid.workflows.evaluate.judging import leakage_screen
 
     found = work(run, split=split, judge=judge, device=torch_device(device))
     Screen().print(diagnosis_table(found))

@@ -6,7 +6,7 @@ import typer
 
 from unbraid.cli.tell import tell
 from unbraid.cli.use import Device, Force, Run
-from unbraid.ours import replacing_ours
+from unbraid.safety.ours import replacing_ours
 
 judge_app = typer.Typer(help="Judge generations: fit, score, curve.", no_args_is_help=True)
 
@@ -30,10 +30,10 @@ def fit(
     device: Device = "auto",
 ) -> None:
     """Train a classifier with labels, to judge what models of the same data generate."""
-    from unbraid.runs import torch_device
+    from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
     from unbraid.settings import parse_sets
-    from unbraid.tasks.judging import accuracy_table, fit_judge
+    from unbraid.workflows.evaluate.judging import accuracy_table, fit_judge
 
     console = Screen()
     folder = fit_judge(
@@ -58,9 +58,9 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Keep one code, draw the other, and let a judge say what shows (test split)."""
-    from unbraid.runs import torch_device
+    from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
-    from unbraid.tasks import judging
+    from unbraid.workflows.evaluate import judging
 
     scoring = judging.Scoring(repeats=repeats, means=means, limit=limit, minimum=minimum)
     metrics = judging.score(run, judge, scoring, device=torch_device(device))
@@ -84,9 +84,9 @@ def curve(
     """Judge the kept checkpoints of runs: accuracy over minutes of training."""
     from pathlib import Path
 
-    from unbraid.runs import torch_device
-    from unbraid.tasks.judge_curve import draw_curves, judge_curve
-    from unbraid.tasks.judging import Scoring
+    from unbraid.runs.run import torch_device
+    from unbraid.workflows.evaluate.curve import draw_curves, judge_curve
+    from unbraid.workflows.evaluate.judging import Scoring
 
     def say(point: dict[str, float]) -> None:
         step, minutes, *rest = point.items()

@@ -46,11 +46,11 @@ def reproduce(
         return
     if not name:
         raise ValueError("which comparison? `unbraid reproduce --list` shows them.")
-    from unbraid.runs import torch_device
+    from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
-    from unbraid.tasks import recipes
-    from unbraid.tasks.reproduce import Request
-    from unbraid.tasks.reproduce import reproduce as work
+    from unbraid.workflows.reproduce import recipes
+    from unbraid.workflows.reproduce.comparison import Request
+    from unbraid.workflows.reproduce.comparison import reproduce as work
 
     if data and name != recipes.NAME:
         raise ValueError(f"--data is for `unbraid reproduce recipes`, not for {name}.")
@@ -82,7 +82,7 @@ def _list(json: bool) -> None:
     from rich.table import Table
 
     from unbraid.screen import Screen
-    from unbraid.tasks.reproduce_plan import list_comparisons
+    from unbraid.workflows.reproduce.plan import list_comparisons
 
     facts = list_comparisons()
     if json:

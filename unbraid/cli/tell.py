@@ -2,7 +2,7 @@
 
 import typer
 
-from unbraid.names import printable
+from unbraid.safety.names import printable
 
 
 def tell(text: object = "", *, err: bool = False) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lightning import Callback
     from rich.console import Console
 
-    from unbraid.runs import Run
+    from unbraid.runs.run import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -52,12 +52,12 @@ def fit(
     ] = False,
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
-    from unbraid import runs
+    from unbraid.parallel.launch import place
+    from unbraid.runs import run as runs
+    from unbraid.runs.plan import make_plan
     from unbraid.screen import Screen
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
-    from unbraid.training.plan import make_plan
-    from unbraid.training.processes import place
 
     console = Screen(quiet=place().rank > 0)
     settings = parse_sets(sets or [])

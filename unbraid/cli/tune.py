@@ -9,7 +9,7 @@ from unbraid.cli.use import Device
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from unbraid.tasks.tune_search import Search
+    from unbraid.workflows.tune.search import Search
 
 
 def register(app: typer.Typer) -> None:
@@ -49,12 +49,12 @@ def tune(
     device: Device = "auto",
 ) -> None:
     """Search good settings without labels; a stopped study goes on by the same command."""
-    from unbraid.runs import torch_device
+    from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
     from unbraid.settings import parse_sets
-    from unbraid.tasks import tune as work
-    from unbraid.tasks.tune_report import results_table
-    from unbraid.tasks.tune_search import make_search
+    from unbraid.workflows.tune import tuning as work
+    from unbraid.workflows.tune.report import results_table
+    from unbraid.workflows.tune.search import make_search
 
     console, where = Screen(), torch_device(device)
     search = make_search(
@@ -73,7 +73,7 @@ def tune(
         raise typer.Exit(130) from None
     console.print(results_table(study, search))
     if labels:
-        from unbraid.tasks.tune_agree import agree, agreement_table
+        from unbraid.workflows.tune.agree import agree, agreement_table
 
         console.print("", agreement_table(agree(study, search, device=where)))
     best = f"--method {search.method} --preset {folder}/best.toml"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from unbraid.cli.tell import tell
-from unbraid.ours import replacing_ours
+from unbraid.safety.ours import replacing_ours
 
 Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/dbse/0.")]
 SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
@@ -25,8 +25,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
-    from unbraid.runs import torch_device
-    from unbraid.tasks.use import Source
+    from unbraid.runs.run import torch_device
+    from unbraid.workflows.export.use import Source
 
     try:
         positions = tuple(int(word) for word in index.split(",") if word.strip())
@@ -60,9 +60,9 @@ def encode(
 
     Memory stays flat however many sequences there are. If it is stopped, the same command goes on.
     """
+    from unbraid.parallel.launch import place
     from unbraid.screen import Screen
-    from unbraid.tasks.encode import EncodeConfig, encode
-    from unbraid.training.processes import place
+    from unbraid.workflows.export import EncodeConfig, encode
 
     config = EncodeConfig(batch_size=batch_size, devices=devices, force=force)
     console = Screen(quiet=place().rank > 0)
@@ -81,7 +81,7 @@ def reconstruct(
     out: Out = None, device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Encode and decode sequences."""
-    from unbraid.tasks import use
+    from unbraid.workflows.export import use
 
     with replacing_ours(out, ["reconstruct"], force=force):
         _say(use.reconstruct(run, _source(split, index, count, file, device), out))
@@ -92,7 +92,7 @@ def swap(
     out: Out = None, device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Exchange what moves between pairs of sequences (first half with second half)."""
-    from unbraid.tasks import use
+    from unbraid.workflows.export import use
 
     with replacing_ours(out, ["swap"], force=force):
         _say(use.swap(run, _source(split, index, count, file, device), out))
@@ -106,7 +106,7 @@ def sample(
     out: Out = None, device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Draw new sequences, or one factor anew while the other is kept."""
-    from unbraid.tasks import use
+    from unbraid.workflows.export import use
 
     if factor not in ("both", "static", "dynamic"):
         raise ValueError(f"--factor must be both, static or dynamic, got {factor!r}.")
@@ -123,7 +123,7 @@ def interpolate(
     device: Device = "auto", force: Force = False,
 ) -> None:  # fmt: skip
     """Go from one sequence to another in code space."""
-    from unbraid.tasks import use
+    from unbraid.workflows.export import use
 
     if factor not in ("both", "static", "dynamic"):
         raise ValueError(f"--factor must be static, dynamic or both, got {factor!r}.")

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from unbraid.data.corpus import Corpus, Split
-from unbraid.data.own import is_path, kind_of, load_own, own_options
+from unbraid.data.readers.own import is_path, kind_of, load_own, own_options
 from unbraid.plugins import load_plugin, plugin_names
 from unbraid.settings import build, closest
 
@@ -50,61 +50,74 @@ class Entry:
     """The benchmark it stands in for, whose presets it takes; its results are labelled so."""
 
 
+ROOMS = ("sets.", "generated.")  # of this folder
 DATASETS: dict[str, Entry] = {
     "toy-sprites": Entry(
-        "toy_sprites",
+        "generated.sprites",
         "video",
         "drawn characters doing drawn motions, 8 x 64 x 64 RGB",
         embedded=True,
     ),
     "toy-digits": Entry(
-        "toy_digits", "video", "two bouncing digits, 15 x 64 x 64 grey", embedded=True
+        "generated.digits", "video", "two bouncing digits, 15 x 64 x 64 grey", embedded=True
     ),
     "toy-voices": Entry(
-        "toy_voices",
+        "generated.voices",
         "audio",
         "synthetic speakers saying syllables, 20 x 80 mel bands",
         embedded=True,
     ),
     "toy-series": Entry(
-        "toy_series", "series", "regimes and states, unequal lengths, missing values", embedded=True
+        "generated.series",
+        "series",
+        "regimes and states, unequal lengths, missing values",
+        embedded=True,
     ),
     "toy-recordings": Entry(
-        "toy_recordings",
+        "generated.recordings",
         "series",
         "a sensor at the wrist, long recordings of 8 people in pieces, 6 channels",
         embedded=True,
     ),
     "toy-trends": Entry(
-        "toy_trends", "series", "meters with strong trends and long gaps, 4 channels", embedded=True
+        "generated.trends",
+        "series",
+        "meters with strong trends and long gaps, 4 channels",
+        embedded=True,
     ),
     "hard-sprites": Entry(
-        "hard_sprites",
+        "generated.hard_sprites",
         "video",
         "drawn characters in hard scenes, two difficulties, 8 to 128 x 64 x 64 RGB",
         embedded=True,
     ),
-    "sprites": Entry("sprites", "video", "the Sprites benchmark, 8 x 64 x 64 RGB"),
+    "sprites": Entry("sets.sprites", "video", "the Sprites benchmark, 8 x 64 x 64 RGB"),
     "sm-mnist": Entry(
-        "sm_mnist", "video", "two MNIST digits that move and bounce, 15 x 64 x 64 grey"
+        "sets.sm_mnist", "video", "two MNIST digits that move and bounce, 15 x 64 x 64 grey"
     ),
-    "mug": Entry("mug", "video", "MUG facial expressions, 52 people, 15 x 64 x 64 RGB", gated=True),
-    "jester": Entry("jester", "video", "Jester hand gestures, 10 x 64 x 64 RGB", gated=True),
-    "letters": Entry("letters", "video", "handwritten words of 7 letters, 65 writers", gated=True),
+    "mug": Entry(
+        "sets.mug", "video", "MUG facial expressions, 52 people, 15 x 64 x 64 RGB", gated=True
+    ),
+    "jester": Entry("sets.jester", "video", "Jester hand gestures, 10 x 64 x 64 RGB", gated=True),
+    "letters": Entry(
+        "sets.letters", "video", "handwritten words of 7 letters, 65 writers", gated=True
+    ),
     "omniglot": Entry(
-        "omniglot", "video", "handwritten words of 7 letters, 20 writers", stand_in="letters"
+        "sets.omniglot", "video", "handwritten words of 7 letters, 20 writers", stand_in="letters"
     ),
-    "timit": Entry("timit", "audio", "read sentences of 630 speakers, 20 x 80 mel", gated=True),
+    "timit": Entry(
+        "sets.timit", "audio", "read sentences of 630 speakers, 20 x 80 mel", gated=True
+    ),
     "librispeech": Entry(
-        "librispeech", "audio", "read sentences of 28 speakers, 20 x 80 mel", stand_in="timit"
+        "sets.librispeech", "audio", "read sentences of 28 speakers, 20 x 80 mel", stand_in="timit"
     ),
     "physionet": Entry(
-        "physionet", "series", "intensive-care stays of 48 h, 10 signs, windows of 4 h"
+        "sets.physionet", "series", "intensive-care stays of 48 h, 10 signs, windows of 4 h"
     ),
     "air-quality": Entry(
-        "air_quality", "series", "Beijing air, 12 stations, 28 days of 24 h, 10 channels"
+        "sets.air_quality", "series", "Beijing air, 12 stations, 28 days of 24 h, 10 channels"
     ),
-    "etth1": Entry("etth1", "series", "transformer loads, 28 days of 24 h, 6 channels"),
+    "etth1": Entry("sets.etth1", "series", "transformer loads, 28 days of 24 h, 6 channels"),
 }
 
 
@@ -132,7 +145,7 @@ def data_module(name: str) -> ModuleType:
     module = DATASETS[name].module
     if isinstance(module, ModuleType):
         return module
-    return import_module(module if "." in module else f"unbraid.data.{module}")
+    return import_module(f"unbraid.data.{module}" if module.startswith(ROOMS) else module)
 
 
 def is_dataset(name: str) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from unbraid.data.corpus import Array
 from unbraid.files import left_behind, read_json, sync, told_if_full, write_text, writer
-from unbraid.limits import check_disk, reserve
+from unbraid.safety.limits import check_disk, reserve
 
 FORMAT = 2
 ALWAYS_HASHED = 1 << 22  # bytes of an array that is compared with its hash at every opening

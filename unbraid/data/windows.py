@@ -3,7 +3,7 @@
 import numpy as np
 
 from unbraid.data.corpus import Array
-from unbraid.limits import check_memory
+from unbraid.safety.limits import check_memory
 
 
 def cut_windows(

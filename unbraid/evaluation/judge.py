@@ -35,9 +35,10 @@ from unbraid.methods.store import spec_from_table
 from unbraid.nets import NetConfig, encoder_for
 from unbraid.precision import Precision, autocast, inference, number_format
 from unbraid.records import Batch, Factor, Spec
+from unbraid.runs.config import TrainingConfig
+from unbraid.seeding import seed_draws
 from unbraid.settings import all_finite, as_table, at_least, build
-from unbraid.training.config import TrainingConfig
-from unbraid.training.module import learning_rate_factor, make_optimizer, seed_draws
+from unbraid.training.module import learning_rate_factor, make_optimizer
 
 FORMAT = "unbraid-judge-1"
 SAMPLE = 64  # rows of raw data in a fingerprint

@@ -8,7 +8,7 @@ from torch import distributed as dist
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.methods.base import Method
-from unbraid.training.processes import launch, place, process_group
+from unbraid.parallel.launch import launch, place, process_group
 
 
 def embed_sharded(method: Method, split: Split, *, batch_size: int = 128) -> Embedding | None:

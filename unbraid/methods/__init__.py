@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from unbraid.limits import check_memory
 from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
@@ -13,6 +12,7 @@ from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.spyl import SPYL
 from unbraid.plugins import load_plugin, plugin_names
 from unbraid.records import Spec
+from unbraid.safety.limits import check_memory
 from unbraid.settings import closest
 
 __all__ = [

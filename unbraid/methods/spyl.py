@@ -39,8 +39,8 @@ from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.contrastive import info_nce_against
 from unbraid.objectives.divergence import flatten_steps, pairwise_kl
 from unbraid.objectives.evidence import negative_elbo
-from unbraid.objectives.gather import gather, own, same_draws
 from unbraid.objectives.mutual import densities, static_dynamic
+from unbraid.parallel.gather import gather, own, same_draws
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms, back_in_place
 
 Pool = Literal["farthest", "middle", "middle+farthest", "random"]

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unbraid.objectives.gather import gather
+from unbraid.parallel.gather import gather
 from unbraid.precision import full_precision
 from unbraid.records import Scalar
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from unbraid.objectives.divergence import flatten_steps
-from unbraid.objectives.gather import gather
+from unbraid.parallel.gather import gather
 from unbraid.records import Codes, Gaussian, Posterior, Scalar
 
 

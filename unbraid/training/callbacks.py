@@ -1,7 +1,5 @@
 """Bookkeeping while training: the log, checkpoints, the budget."""
 
-import csv
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -12,14 +10,11 @@ import lightning
 import torch
 from lightning import Trainer
 
-from unbraid.files import told_if_full, write_whole
-from unbraid.training.config import TrainingConfig
+from unbraid.rows import Row, append_row
+from unbraid.runs.config import TrainingConfig
 from unbraid.training.cooldown import CoolDown
 from unbraid.training.guards import CollapseWatch
 from unbraid.training.module import total
-
-Row = dict[str, float]
-
 
 REASONS = ("", "budget", "plateau", "interrupted")  # to stop, the strongest last
 
@@ -173,69 +168,6 @@ def tell_loggers(trainer: Trainer, stage: str, row: Row) -> None:
     values = {f"{stage}/{name}": value for name, value in row.items() if name != "step"}
     for logger in trainer.loggers:
         logger.log_metrics(values, step=int(row["step"]))
-
-
-def append_row(path: Path, row: Row) -> None:
-    """Append a row to a CSV file; the file is rewritten only when a row brings new columns."""
-    names: list[str] = []
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            names = next(csv.reader(file), [])
-    new = [name for name in row if name not in names]
-    if new:
-        old = read_rows(path) if names else []
-        write_rows(path, [*old, row], names + new)
-        return
-    size = path.stat().st_size
-    try:
-        with told_if_full(path), path.open("a", newline="", encoding="utf-8") as file:
-            csv.DictWriter(file, names).writerow(_as_text(row))
-    except OSError:  # half a row would be taken for one
-        os.truncate(path, size)
-        raise
-
-
-def write_rows(path: Path, rows: list[Any], names: list[str]) -> None:
-    """Write a whole CSV file of rows of numbers."""
-
-    def write(aside: Path) -> None:
-        with aside.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            for row in rows:
-                writer.writerow(_as_text(row))
-
-    write_whole(path, write)
-
-
-def _as_text(row: dict[str, Any]) -> dict[str, str]:
-    """Return numbers with six digits, but steps with all of theirs."""
-    numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
-    texts = {k: str(int(v)) if k == "step" else f"{v:.6g}" for k, v in numbers.items()}
-    return {**row, **texts}
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):  # the process was killed while it wrote
-        lines.pop()
-    return list(csv.DictReader(lines))
-
-
-def cut_rows(path: Path, step: int) -> None:
-    """Drop what was logged after `step`: a resumed run writes it again."""
-    rows = read_rows(path) if path.exists() else []
-    try:
-        kept = [row for row in rows if float(row["step"]) <= step]
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(
-            f"{path} is damaged: it must have a column step of numbers. Restore or delete it."
-        ) from None
-    if rows:
-        write_rows(path, kept, list(rows[0]))
-    else:  # a header at most, which the next row brings along
-        path.unlink(missing_ok=True)
 
 
 class Checkpoints(lightning.Callback):

@@ -11,23 +11,24 @@ import lightning
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rich.console import Console
 
+from unbraid.data.checks.problems import check_trainable
 from unbraid.data.corpus import Corpus
-from unbraid.data.problems import check_trainable
 from unbraid.files import hold
 from unbraid.methods import Method, make_method, method_name
 from unbraid.methods.store import save_model
-from unbraid.runs import Run, open_corpus, open_run, run_folder, torch_device
-from unbraid.training import folder
+from unbraid.parallel.launch import launch, must_launch, place, with_console
+from unbraid.runs import folder
+from unbraid.runs.checkpoint import method_weights, read_checkpoint
+from unbraid.runs.folder import CHECKPOINT
+from unbraid.runs.plan import Plan, make_plan, read_plan
+from unbraid.runs.run import Run, open_corpus, open_run, run_folder, torch_device
+from unbraid.runs.splits import split_facts
+from unbraid.seeding import seed_draws
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, timer
-from unbraid.training.checkpoint import method_weights, read_checkpoint
-from unbraid.training.folder import CHECKPOINT
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
-from unbraid.training.module import TrainingModule, seed_draws
-from unbraid.training.plan import Plan, make_plan, read_plan
-from unbraid.training.processes import launch, must_launch, place, with_console
+from unbraid.training.module import TrainingModule
 from unbraid.training.progress import Display, tell_emulated, tell_skipped
-from unbraid.training.splits import split_facts
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import Loggers, make_trainer, quiet, stop_on_signal
 from unbraid.training.validation import Validation

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Literal, get_args
 
 import lightning
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Parameter
@@ -13,30 +11,18 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from unbraid.methods.base import Method
-from unbraid.objectives.gather import mean_terms, together
+from unbraid.parallel.gather import mean_terms, together
 from unbraid.records import Batch, Terms
-from unbraid.training.config import TrainingConfig
+from unbraid.runs.config import TrainingConfig
+from unbraid.seeding import seed_draws
 from unbraid.training.cooldown import CoolDown
 from unbraid.training.guards import check_gradients, check_terms
 from unbraid.training.muon import Muon
-
-Purpose = Literal["step", "start", "validation", "use"]
-PURPOSES = get_args(Purpose)
 
 
 def total(terms: Terms) -> Tensor:
     """Return the loss: the sum of weight times value over the rows."""
     return torch.stack([weight * value for weight, value in terms.values()]).sum()
-
-
-def seed_draws(seed: int, purpose: Purpose, step: int = 0) -> None:
-    """Make all draws from here on depend on nothing but seed, purpose and step.
-
-    A training step is then a function of the weights it starts from, which is what makes a
-    resumed run equal an uninterrupted one, and several processes equal one.
-    """
-    key = np.random.SeedSequence((seed, PURPOSES.index(purpose), step))
-    torch.manual_seed(int(key.generate_state(1, np.uint64)[0] >> np.uint64(1)))
 
 
 class TrainingModule(lightning.LightningModule):

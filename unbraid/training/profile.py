@@ -23,7 +23,7 @@ from lightning import Trainer
 from torch.profiler import profile
 
 from unbraid.files import write_text
-from unbraid.training.callbacks import Row, write_rows
+from unbraid.rows import Row, write_rows
 from unbraid.training.stages import Watch, watch_stages
 
 COLUMNS = ("stage", "calls", "seconds", "share", "backward_share")

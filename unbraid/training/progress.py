@@ -11,8 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from unbraid.data.corpus import Corpus
 from unbraid.precision import native_bf16
+from unbraid.runs.plan import Plan
 from unbraid.training.callbacks import Clock, LogBook
-from unbraid.training.plan import Plan
 from unbraid.training.validation import Validation
 
 SECONDS_BETWEEN_LINES = 15.0

@@ -13,13 +13,13 @@ from lightning.pytorch.plugins.layer_sync import LayerSync
 from lightning.pytorch.strategies import DDPStrategy
 from torch import nn
 
-from unbraid.nets.batchnorm import keep_statistics, share_statistics
+from unbraid.parallel.batchnorm import keep_statistics, share_statistics
+from unbraid.parallel.launch import place
+from unbraid.parallel.signals import STOPS, handled
 from unbraid.precision import Format
+from unbraid.runs.checkpoint import SafeCheckpointIO
+from unbraid.runs.config import TrainingConfig
 from unbraid.training.callbacks import Clock
-from unbraid.training.checkpoint import SafeCheckpointIO
-from unbraid.training.config import TrainingConfig
-from unbraid.training.processes import place
-from unbraid.training.signals import STOPS, handled
 
 Loggers = Logger | Iterable[Logger] | None
 LIGHTNING: dict[Format, Literal["32-true", "bf16-mixed"]] = {

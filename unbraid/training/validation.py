@@ -10,9 +10,11 @@ from lightning import Trainer
 
 from unbraid.data.corpus import Split
 from unbraid.precision import autocast
-from unbraid.training.callbacks import Row, append_row, tell_loggers
-from unbraid.training.config import TrainingConfig
-from unbraid.training.module import TrainingModule, seed_draws, total
+from unbraid.rows import Row, append_row
+from unbraid.runs.config import TrainingConfig
+from unbraid.seeding import seed_draws
+from unbraid.training.callbacks import tell_loggers
+from unbraid.training.module import TrainingModule, total
 
 
 class Validation(lightning.Callback):

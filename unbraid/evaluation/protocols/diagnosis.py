@@ -22,7 +22,7 @@ from unbraid.objectives.divergence import kl, kl_standard
 from unbraid.objectives.mutual import densities, static_dynamic
 from unbraid.precision import full_precision, inference
 from unbraid.records import Batch, Codes, Gaussian
-from unbraid.training.module import seed_draws
+from unbraid.seeding import seed_draws
 from unbraid.views.time import reorder, shuffled_order
 
 Rows = Float[Tensor, "B K"]

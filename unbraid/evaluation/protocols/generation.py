@@ -27,7 +27,7 @@ from unbraid.evaluation.metrics.generation import (
 from unbraid.methods.base import Method
 from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Factor
-from unbraid.training.module import seed_draws
+from unbraid.seeding import seed_draws
 
 Kept = Literal["s", "d", "both", "data"]
 BATCH = 128

@@ -10,7 +10,7 @@ from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.diagnosis import Cycle, Diagnosis
 from unbraid.methods.base import Method
 from unbraid.precision import inference
-from unbraid.training.module import seed_draws
+from unbraid.seeding import seed_draws
 
 ERRORS = ("reconstruction", "static_reconstruction")  # terms that add up to the whole sequence
 COSTS = ("kl_static", "kl_dynamic")

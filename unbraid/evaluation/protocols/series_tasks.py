@@ -33,7 +33,7 @@ from unbraid.evaluation.metrics.classification import accuracy, chance
 from unbraid.evaluation.metrics.prediction import auprc, auroc, mae
 from unbraid.latents.heads import run_recurrent
 from unbraid.records import Factor
-from unbraid.training.module import seed_draws
+from unbraid.seeding import seed_draws
 
 Predictor = Literal["net", "linear", "boosted"]
 Array = NDArray[Any]

@@ -1,0 +1,69 @@
+"""The map in docs/architecture.md is true: rooms are small, a step runs through its files."""
+
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import lightning
+import pytest
+
+import unbraid
+
+PACKAGE = Path(unbraid.__file__).parent
+MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+LARGEST = 15
+FOLDERS = [
+    p for p in PACKAGE.rglob("*")
+    if p.is_dir() and p.name != "__pycache__" and "presets" not in p.parts
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_a_room_has_few_files(folder):
+    files = [p for p in folder.iterdir() if p.is_file()]
+    assert len(files) <= LARGEST, sorted(p.name for p in files)
+
+
+def test_every_room_is_on_the_map():
+    for folder in FOLDERS:
+        assert f"{folder.name}/" in MAP or folder.name in ("spaces", "comparisons", "suites"), (
+            folder.name
+        )
+
+
+class Watch(lightning.Callback):
+    """Records the files of ours that run between the start and the end of a training step."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.on = False
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if self.on and event == "call" and path.is_relative_to(PACKAGE):
+            self.seen.add(path.relative_to(PACKAGE).as_posix())
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        self.on = True
+
+    def on_train_batch_end(self, *_: Any) -> None:
+        self.on = False
+
+
+def test_a_training_step_runs_through_the_files_of_the_map(tmp_path):
+    small = {"net": {"channels": [4, 4, 4, 4], "hidden": 8}, "static_dim": 4, "dynamic_dim": 4}
+    settings = {"training": {"steps": 2, "batch_size": 8}, "method": small}
+    corpus = unbraid.load_data("toy-sprites", {"train": 16, "validation": 4, "test": 8})
+    before = sys.getprofile()
+    sys.setprofile(watch := Watch())
+    try:
+        unbraid.fit(
+            corpus, "cdsvae", preset="none", settings=settings, out=tmp_path, device="cpu",
+            callbacks=[watch],
+        )  # fmt: skip
+    finally:
+        sys.setprofile(before)
+    told = MAP.split("<!-- step -->")[1].split("<!-- end of step -->")[0]
+    assert watch.seen == set(re.findall(r"`([\w/]+\.py)`", told))

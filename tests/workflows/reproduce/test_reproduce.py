@@ -1,0 +1,254 @@
+"""A comparison is planned, run, stopped, gone on with; its numbers are read once and kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from filelock import FileLock
+from safetensors.torch import load_file
+
+from tests.stops import interrupt_at
+from unbraid.rows import read_rows
+from unbraid.workflows.reproduce import runs as reproduce_runs
+from unbraid.workflows.reproduce import workers as reproduce_workers
+from unbraid.workflows.reproduce.comparison import Request, plan_jobs, reproduce
+from unbraid.workflows.reproduce.plan import find_comparison
+from unbraid.workflows.reproduce.runs import Job
+
+TOY = """
+title = "Machines and their states"
+data = "toy-series"
+published = "nowhere"
+where = "nowhere"
+seeds = 2
+minutes = 5.0
+repeats = 1
+preset = "series"
+sets = [
+    "data.train=40", "data.validation=12", "data.test=40", "data.windows=4",
+    "method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
+    "training.batch_size=8", "training.steps=6", "training.log_every=2",
+]
+rows = [
+    { name = "raw", label = "raw features", method = "raw" },
+    { name = "dsvae", label = "DSVAE", method = "dsvae" },
+    { name = "dbse", label = "DBSE", method = "dbse", authors = ["method.anchor=last"] },
+]
+metrics = [
+    { name = "machine_accuracy_pct", better = "up", by = "task", factor = "machine", code = "s", tool = "linear", target = 101.0 },
+]
+[paper]
+text = "a toy"
+[authors]
+text = "another toy"
+"""  # noqa: E501
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> str:
+    path = tmp_path / "toy.toml"
+    path.write_text(TOY)
+    return str(path)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def never(*args: Any, **named: Any) -> None:
+    raise AssertionError("this was to be left alone")
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_file(run / "model.safetensors")
+
+
+def same(a: Path, b: Path) -> bool:
+    one, other = weights(a), weights(b)
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_every_row_of_a_seed_comes_before_the_next_seed(toy: str, out: Path):
+    jobs = plan_jobs(Request(name=toy, out=out), find_comparison(toy))
+    names = [(job.row.name, job.seed) for job in jobs]
+    assert names == [(row, seed) for seed in (0, 1) for row in ("raw", "dsvae", "dbse")]
+    assert jobs[2].path == out / "toy" / "dbse" / "0"
+    assert jobs[2].plan.method_config.anchor == "first"
+    assert jobs[2].plan.training.max_minutes == 5.0
+    assert jobs[2].plan.data_options["train"] == 40
+
+
+def test_a_budget_of_epochs_is_the_same_for_every_row(toy: str, out: Path):
+    text = TOY.replace("minutes = 5.0", "epochs = 2").replace(', "training.steps=6"', "")
+    Path(toy).write_text(text.replace('"method.anchor=last"', '"training.epochs=9"'))
+    request = Request(name=toy, out=out, seeds=1, protocol="authors", rows=("dsvae", "dbse"))
+    found = reproduce(request)
+    assert [row["epochs"] for row in found.rows] == [2.0, 2.0]
+    end = "--rows dbse --seeds 1 --epochs 2 --protocol authors"
+    assert found.rows[1]["command"] == f"unbraid reproduce {toy} {end}"
+    more = reproduce(Request(name=toy, out=out, seeds=1, rows=("dsvae",), epochs=3))
+    assert "training.epochs = 2, now 3" in more.failed["DSVAE, seed 0"]  # another schedule
+
+
+def test_a_comparison_without_a_budget_is_refused(toy: str):
+    Path(toy).write_text(TOY.replace("minutes = 5.0", ""))
+    with pytest.raises(ValueError, match="give it epochs or minutes"):
+        find_comparison(toy)
+
+
+def test_the_authors_protocol_keeps_apart_what_it_trains_otherwise(toy: str, out: Path):
+    request = Request(name=toy, out=out, protocol="authors", rows=("dsvae", "dbse"), seeds=1)
+    alike, otherwise = plan_jobs(request, find_comparison(toy))
+    assert alike.path == out / "toy" / "dsvae" / "0"
+    assert alike.scores.name == "scores-authors.json"
+    assert otherwise.path == out / "toy" / "dbse" / "authors-0"
+    assert otherwise.plan.method_config.anchor == "last"
+
+
+def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
+    said: list[str] = []
+    found = reproduce(Request(name=toy, out=out, seeds=1), say=said.append)
+    for name in ("paper.png", "paper-training.png"):
+        assert (out / "toy" / name).read_bytes().startswith(b"\x89PNG")
+    logs = json.loads((out / "toy" / "paper-training.json").read_text())
+    assert "raw features" not in logs
+    assert all(rows[-1]["reconstruction"] > 0 for seeds in logs.values() for rows in seeds.values())
+    table = json.loads((out / "toy" / "results.json").read_text())
+    assert table == json.loads(json.dumps(found.rows))
+    assert [row["method"] for row in table] == ["raw features", "DSVAE", "DBSE"]
+    wanted = {"dataset", "protocol", "method", "metric", "better", "mean", "std", "seeds",
+              "minutes", "epochs", "parameters", "published", "version", "command"}  # fmt: skip
+    assert all(set(row) == wanted for row in table)
+    raw, trained = table[0], table[2]
+    assert (raw["parameters"], raw["epochs"], raw["std"]) == (0, 0.0, None)
+    assert (trained["epochs"], trained["seeds"]) == (1.2, 1)  # 6 steps of 8 of 40 sequences
+    assert 0 < trained["minutes"] < 1
+    assert trained["command"] == f"unbraid reproduce {toy} --rows dbse --seeds 1 --max-minutes 5"
+    assert "| DBSE | `machine_accuracy_pct` |" in found.page.read_text()
+    assert "0 of 1 targets met" in found.verdict
+    assert said[-1].startswith("[3/3] DBSE, seed 0: machine_accuracy_pct")
+
+
+def test_what_is_there_is_neither_trained_nor_measured_again(
+    toy: str, out: Path, monkeypatch: pytest.MonkeyPatch
+):
+    request = Request(name=toy, out=out, seeds=1)
+    first = reproduce(request)
+    for name in ("run_plan", "resume", "Sheet"):
+        monkeypatch.setattr(reproduce_runs, name, never)
+    said: list[str] = []
+    assert reproduce(request, say=said.append).rows == first.rows
+    assert sum("(was there)" in line for line in said) == 3
+
+
+def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(
+    toy: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = Request(name=toy, out=tmp_path / "whole", rows=("dsvae", "dbse"), seeds=1)
+    wanted = reproduce(whole)
+    with monkeypatch.context() as patch:
+        interrupt_at(4, patch)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
+    run = out / "toy" / "dsvae" / "0"
+    assert json.loads((run / "model.json").read_text())["training"]["steps"] == 4
+    assert not (run / "scores.json").exists()
+    assert not (out / "toy" / "dbse").exists()
+    monkeypatch.setattr(reproduce_runs, "run_plan", _only("dbse", reproduce_runs.run_plan))
+    found = reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
+    assert [row["mean"] for row in found.rows] == [row["mean"] for row in wanted.rows]
+    assert same(run, tmp_path / "whole" / "toy" / "dsvae" / "0")
+    assert [row["step"] for row in read_rows(run / "log.csv")] == ["2", "4", "6"]
+
+
+def _only(method: str, plain: Any) -> Any:
+    def start(plan: Any, *args: Any, **named: Any) -> Any:
+        assert plan.method == method, "a run that was begun must be gone on with"
+        return plain(plan, *args, **named)
+
+    return start
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(
+    toy: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
+    with monkeypatch.context() as patch:
+        interrupt_at(4, patch)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(request)
+    run = out / "toy" / "dsvae" / "0"
+    for name in ("model.json", "model.safetensors"):  # a kill leaves the checkpoint alone
+        (run / name).unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(reproduce_runs, "run_plan", never)
+        reproduce(request)
+    reproduce(Request(name=toy, out=tmp_path / "whole", rows=("dsvae",), seeds=1))
+    assert same(run, tmp_path / "whole" / "toy" / "dsvae" / "0")
+
+
+def test_a_run_killed_before_its_first_step_starts_anew(toy: str, out: Path):
+    run = out / "toy" / "dsvae" / "0"
+    run.mkdir(parents=True)
+    (run / "config.toml").write_text("[run]\n")
+    reproduce(Request(name=toy, out=out, rows=("dsvae",), seeds=1))
+    assert (run / "scores.json").is_file()
+
+
+def test_a_run_with_other_settings_is_said_not_mixed_in(toy: str, out: Path):
+    request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
+    reproduce(request)
+    Path(toy).write_text(TOY.replace("method.static_dim=4", "method.static_dim=5"))
+    found = reproduce(request)
+    assert "method.static_dim = 4, now 5" in found.failed["DSVAE, seed 0"]
+
+
+def test_a_longer_budget_goes_on_and_measures_again(toy: str, out: Path):
+    endless = TOY.replace("training.steps=6", "training.steps=1000000")
+    Path(toy).write_text(endless)
+    name = out / "toy" / "dsvae" / "0" / "scores.json"
+    steps = []
+    for minutes in (0.0005, 0.005, 0.005):
+        reproduce(Request(name=toy, out=out, rows=("dsvae",), seeds=1, max_minutes=minutes))
+        steps.append(json.loads(name.read_text())["steps"])
+    assert steps[0] < steps[1] == steps[2]
+    shorter = reproduce(Request(name=toy, out=out, rows=("dsvae",), seeds=1, max_minutes=0.001))
+    assert "max_minutes = 0.005, now 0.001" in shorter.failed["DSVAE, seed 0"]
+
+
+def test_a_row_that_fails_does_not_stop_the_others(
+    toy: str, out: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plain = reproduce_workers.do_job
+
+    def failing(job: Job, console: Any = None) -> Any:
+        if job.row.name == "dsvae":
+            raise ArithmeticError("Loss is not finite at step 3: kl_static.")
+        return plain(job, console)
+
+    monkeypatch.setattr(reproduce_workers, "do_job", failing)
+    found = reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
+    assert found.failed == {"DSVAE, seed 0": "Loss is not finite at step 3: kl_static."}
+    assert [row["method"] for row in found.rows] == ["DBSE"]
+
+
+def test_two_at_work_on_one_run_do_not_happen(toy: str, out: Path):
+    request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
+    (job,) = plan_jobs(request, find_comparison(toy))
+    job.path.mkdir(parents=True)
+    with FileLock(job.path / ".lock"):  # not the one of this process: it may hold its own twice
+        found = reproduce(request)
+    assert "is in use by another process" in found.failed["DSVAE, seed 0"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_runs_side_by_side_are_those_made_one_by_one(toy: str, out: Path, tmp_path: Path):
+    rows = ("dsvae", "dbse")
+    beside = reproduce(Request(name=toy, out=out, rows=rows, seeds=1, workers=2))
+    single = reproduce(Request(name=toy, out=tmp_path / "single", rows=rows, seeds=1))
+    assert [row["mean"] for row in beside.rows] == [row["mean"] for row in single.rows]
+    assert same(out / "toy" / "dbse" / "0", tmp_path / "single" / "toy" / "dbse" / "0")

@@ -1,0 +1,55 @@
+"""The table by method: marks worked out by hand, and the README has that of the results."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unbraid.workflows.reproduce.methods import END, START, by_method, refresh, standing
+
+ROOT = Path(__file__).parents[3]
+ROW = {
+    "method": "DBSE", "metric": "mortality_auprc", "better": "up", "mean": 0.43, "std": 0.02,
+    "published": 0.447, "command": "unbraid reproduce physionet --rows dbse --seeds 5",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "better", "wanted"),
+    [
+        (0.447, None, "up", "better"),
+        (0.43, 0.02, "up", "within"),
+        (0.42, 0.02, "up", "worse"),
+        (0.43, None, "up", "worse"),  # one seed has no spread
+        (0.43, None, "down", "better"),
+        (None, None, "up", ""),
+    ],
+)
+def test_a_number_stands_to_the_published_one_by_direction_and_spread(mean, std, better, wanted):
+    assert standing(ROW | {"mean": mean, "std": std, "better": better}) == wanted
+
+
+def test_a_cell_has_ours_published_and_mark_and_the_last_column_counts():
+    unit = ROW | {"metric": "icu_type_accuracy_pct", "mean": 50.0, "std": 1.0, "published": 56.87}
+    table = by_method([ROW, unit]).splitlines()
+    assert table[0].startswith("| method | `physionet`<br>mortality auprc, icu type accuracy |")
+    assert table[2] == "| DBSE | 0.430 / 0.447 ≈<br>50.00 / 56.87 ✗ | 1 of 2 |"
+
+
+def test_the_authors_protocol_and_the_ablation_do_not_count():
+    other = ROW | {"command": f"{ROW['command']} --protocol authors", "published": 0.9}
+    ablation = ROW | {"command": "unbraid reproduce sprites-ablation --rows dbse"}
+    assert by_method([ROW, other, ablation]) == by_method([ROW])
+
+
+def test_a_page_without_a_place_for_the_table_stays_as_it_is(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("no table")
+    refresh(page, [ROW])
+    assert page.read_text() == "no table"
+
+
+def test_the_readme_shows_the_results_that_are_committed():
+    found = json.loads((ROOT / "results" / "results.json").read_text())
+    text = (ROOT / "README.md").read_text()
+    assert by_method(found) == text.split(START)[1].split(END)[0]

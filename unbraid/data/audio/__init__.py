@@ -1,0 +1,1 @@
+"""Waveforms, log-mel features and segments of speech."""

@@ -1,0 +1,1 @@
+"""What `unbraid data check` looks for."""

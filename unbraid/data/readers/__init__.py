@@ -1,0 +1,1 @@
+"""People's own files and folders become sequences."""

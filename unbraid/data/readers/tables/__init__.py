@@ -1,0 +1,1 @@
+"""Tables of rows, in files or in memory, become sequences."""

@@ -1,0 +1,1 @@
+"""Sequences as pictures, animations and sounds."""

@@ -1,0 +1,1 @@
+"""Several processes on one job: launching, signals, and what they share of a batch."""

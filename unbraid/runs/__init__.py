@@ -1,0 +1,1 @@
+"""A run folder: its plan, its files, its data and its model."""

@@ -1,0 +1,229 @@
+"""What a run will do, resolved once: defaults < preset < command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+
+import unbraid
+from unbraid.data import DATASETS, data_kind, data_module, is_dataset
+from unbraid.data.corpus import Corpus
+from unbraid.data.readers.own import find_reader, is_path, reader_name
+from unbraid.methods import find_method
+from unbraid.precision import number_format
+from unbraid.runs.config import TrainingConfig
+from unbraid.runs.recipes import RECOMMENDED, recommended_method
+from unbraid.settings import Table, as_table, build, closest, merge, read_toml
+
+PRESETS = Path(unbraid.__file__).parent / "presets"
+SECTIONS = ("data", "method", "training")
+CATALOGUE, MEMORY = "catalogue", "memory"  # readers that are no module: see `Plan`
+
+
+class Names(NamedTuple):
+    """What a run is about; its settings follow from these."""
+
+    data: str
+    reader: str
+    method: str
+    preset: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run before it starts: names, seed and every setting."""
+
+    data: str
+    reader: str
+    """Module that reads the path `data`; "catalogue" for a data set, "memory" for arrays."""
+    method: str
+    preset: str
+    seed: int
+    data_options: Table
+    method_config: Any
+    training: TrainingConfig
+
+    def on(self, device: str, kind: str) -> "Plan":
+        """Return the plan with `training.precision` decided for a device and a kind of data."""
+        chosen = number_format(self.training.precision, device, kind)
+        return replace(self, training=replace(self.training, precision=chosen))
+
+    def as_toml(self) -> str:
+        """Return the text of `config.toml`, from which `read_plan` makes the same plan."""
+        table = {
+            "run": {
+                "data": self.data, "reader": self.reader, "method": self.method,
+                "preset": self.preset, "seed": self.seed, "unbraid": unbraid.__version__,
+            },
+        }  # fmt: skip
+        return tomli_w.dumps(table | self.tables())
+
+    def tables(self) -> dict[str, Table]:
+        """Return the settings as plain nested values, a table per section."""
+        return {
+            "data": self.data_options,
+            "method": as_table(self.method_config),
+            "training": as_table(self.training),
+        }
+
+
+def make_plan(
+    data: str | Corpus, method: str | None = None, *, preset: str | None = None,
+    settings: Mapping[str, Any] | None = None, seed: int = 0, kind: str | None = None,
+) -> Plan:  # fmt: skip
+    """Resolve the settings of a run.
+
+    Args:
+        data: a name of the catalogue, the path of a file or folder, or a corpus in memory.
+        method: a name of the catalogue of methods; without one, the recommended method for the kind
+            of the data.
+        preset: a folder of presets such as `sprites` or `sprites/fast`, a TOML file, or "none";
+            "paper" for the values printed for the data set, "authors" for those of the authors'
+            code; without one, "recommended", the recipe for the kind of the data.
+        settings: what differs from the preset: tables named data, method and training.
+        seed: of the run.
+        kind: of the data, if it is known already: a file of arrays is then not opened to tell.
+    """
+    if method is not None:
+        find_method(method)
+    settings = settings or {}
+    check_sections(settings, "--set")
+    if isinstance(data, Corpus):
+        spec, reader = data.spec, MEMORY
+        data, kind = spec.name, spec.kind
+    else:
+        reader = _reader(data, known=kind is not None)
+    kind = kind or data_kind(data, settings.get("data"))
+    method = method or recommended_method(kind)
+    name = _preset_name(preset or RECOMMENDED, data, kind, method)
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, got {seed}.")
+    where = name if name.endswith(".toml") else f"{name}/{method}.toml"
+    names = Names(data, reader, method, name, seed)
+    return _build(names, read_preset(name, method), where=where, settings=settings)
+
+
+def preset_plan(plan: Plan, preset: str) -> Plan:
+    """Return the plan a preset alone makes for the data, method and seed of a plan."""
+    names = Names(plan.data, plan.reader, plan.method, preset, plan.seed)
+    return _build(names, read_preset(preset, plan.method), where=preset, settings={})
+
+
+def read_plan(path: Path, settings: Mapping[str, Any] | None = None) -> Plan:
+    """Return the plan of a `config.toml`, with some settings changed if asked."""
+    table = read_toml(path)
+    names = _names(table.pop("run", None), path)
+    check_sections(table, str(path))
+    # Runs made before there was a choice computed in fp32.
+    table["training"] = {"precision": "fp32"} | table.get("training", {})
+    return _build(names, table, where=str(path), settings=settings or {})
+
+
+def _names(run: Any, path: Path) -> Names:
+    """Return what the section [run] of a `config.toml` says, or that it is not one."""
+    kinds = {"data": str, "method": str, "preset": str, "seed": int}
+    for key, kind in kinds.items():
+        value = run.get(key) if isinstance(run, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(
+                f"{path} is not the config.toml of a run: [run] must have {key}, "
+                f"{'a whole number' if kind is int else 'a text'}, got {value!r}."
+            )
+    reader = run.get("reader") or _reader(run["data"], known=True)  # older runs have none
+    return Names(run["data"], str(reader), run["method"], run["preset"], run["seed"])
+
+
+def _reader(data: str, *, known: bool) -> str:
+    """Return where data are read: the catalogue, a reader of files, or memory if `known`."""
+    if not is_dataset(data) and is_path(data):
+        return reader_name(data)
+    return MEMORY if known and not is_dataset(data) else CATALOGUE
+
+
+def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]) -> Plan:
+    """Build every section from the base and what differs; each is blamed for its own mistakes."""
+    _sections(base, where, names)
+    _sections(settings, "--set", names)
+    built = _sections(merge(base, settings), where, names)
+    return Plan(
+        **names._asdict(), data_options=built["data"], method_config=built["method"],
+        training=built["training"],
+    )  # fmt: skip
+
+
+def check_sections(table: Mapping[str, Any], where: str) -> None:
+    """Raise unless a table of settings has the sections there are, each a table itself."""
+    for section in table:
+        if section not in SECTIONS:
+            near = closest(section, SECTIONS)
+            raise KeyError(f"{where}: there is no section '{section}'.{near}")
+        if not isinstance(table[section], Mapping):
+            raise ValueError(
+                f"{where}: {section} is a section of settings, got {table[section]!r}. Give one of "
+                f"them, e.g. --set {section}.NAME=VALUE."
+            )
+
+
+def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, Any]:
+    check_sections(table, where)
+    config = find_method(names.method).Config
+    return {
+        "data": _data_options(names, table.get("data", {}), where),
+        "method": build(config, table.get("method", {}), where=where),
+        "training": build(TrainingConfig, table.get("training", {}), where=where),
+    }
+
+
+def _data_options(names: Names, table: Table, where: str) -> Table:
+    if names.reader == MEMORY:
+        if table:
+            listed = ", ".join(table)
+            raise KeyError(f"{where}: {names.data} has no settings of its own, got {listed}.")
+        return {}
+    module = data_module(names.data) if names.reader == CATALOGUE else find_reader(names.reader)
+    return as_table(build(module.Config, table, where=where))
+
+
+def preset_names(method: str) -> list[str]:
+    """Return the presets there are for a method, e.g. `sprites` and `sprites/fast`."""
+    found = PRESETS.rglob(f"{method}.toml")
+    return sorted(path.parent.relative_to(PRESETS).as_posix() for path in found)
+
+
+def read_preset(name: str, method: str) -> Table:
+    """Return the table of a preset: a name, a TOML file, or "none" for an empty one."""
+    if name == "none":
+        return {}
+    if name.endswith(".toml"):
+        return read_toml(Path(name))
+    path = PRESETS / name / f"{method}.toml"
+    if not path.is_file() and name.startswith(f"{RECOMMENDED}/"):  # a method from elsewhere
+        recipe = read_preset(name, recommended_method(name.partition("/")[2]))
+        return {"training": recipe["training"]}
+    if not path.is_file():
+        known = preset_names(method)
+        raise KeyError(f"there is no preset '{name}' for {method}.{closest(name, known)}")
+    return read_toml(path)
+
+
+def _preset_name(preset: str, data: str, kind: str, method: str) -> str:
+    """Return the folder of a preset; three names depend on the data and their kind."""
+    known = preset_names(method)
+    owners = [data, DATASETS[data].stand_in] if data in DATASETS else []
+    if preset == RECOMMENDED:
+        return f"{RECOMMENDED}/{kind}"
+    if preset == "paper":  # the data set's own, that of what it stands in for, or the kind's
+        return next((name for name in (*owners, kind) if name in known), "none")
+    if preset == "authors":
+        names = [f"{owner}/authors" for owner in owners]
+        there = [name for name in known if name.endswith("/authors")]
+        if not any(name in known for name in names):
+            raise KeyError(
+                f"there are no values of the authors' code for {method} on {data}, only "
+                f"{', '.join(there) or 'none at all'}. Take --preset paper."
+            )
+        return next(name for name in names if name in known)
+    return preset

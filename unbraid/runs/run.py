@@ -1,0 +1,93 @@
+"""A run folder, opened: its settings, model and data; where it lies; which devices there are."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unbraid.data import load_data
+from unbraid.data.corpus import Corpus
+from unbraid.data.readers.own import load_own
+from unbraid.methods import Method
+from unbraid.methods.store import load_model, read_about
+from unbraid.runs.checkpoint import method_weights, read_checkpoint
+from unbraid.runs.plan import CATALOGUE, MEMORY, Plan, read_plan
+from unbraid.runs.splits import check_splits
+from unbraid.safety.names import path_name
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder: config.toml, splits.csv, log.csv, checkpoints/, model.safetensors and .json."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Plan:
+        """The settings the run was made with."""
+        return read_plan(self.path / "config.toml")
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What `model.json` says of the model and its training."""
+        return read_about(self.path)
+
+    def model(self, device: str = "cpu") -> Method:
+        """Return the trained model, ready for use."""
+        return load_model(self.path, device)
+
+    def corpus(self) -> Corpus:
+        """Return the data set the run was trained on, or say that it has changed."""
+        corpus = open_corpus(self.plan)
+        if (self.path / "model.json").is_file():
+            check_splits(corpus, self.about["training"].get("splits", {}), self.path)
+        return corpus
+
+    def history(self, device: str = "cpu") -> Iterator[tuple[int, Method]]:
+        """Yield (step, model) of the checkpoints that were kept, and of the finished model."""
+        kept = {int(p.stem[5:]): p for p in (self.path / "checkpoints").glob("step-*.safetensors")}
+        last = self.about["training"]["steps"]
+        for step in sorted(step for step in kept if step < last):
+            model = self.model(device)
+            model.load_state_dict(method_weights(read_checkpoint(kept[step])))
+            yield step, model
+        yield last, self.model(device)
+
+
+def open_run(path: str | Path) -> Run:
+    """Return the run of a folder, or say that it is none."""
+    run = Run(Path(path))
+    if not (run.path / "config.toml").is_file():
+        raise ValueError(f"{run.path} is not a run folder: it has no config.toml.")
+    return run
+
+
+def open_corpus(plan: Plan) -> Corpus:
+    """Return the data of a plan: a data set of the catalogue, or a file or folder."""
+    if plan.reader == MEMORY:
+        raise ValueError(
+            f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: "
+            "give the sequences yourself (--input FILE.npz, or corpus= in Python)."
+        )
+    if plan.reader == CATALOGUE:
+        return load_data(plan.data, plan.data_options)
+    return load_own(plan.data, plan.data_options, name=plan.reader)
+
+
+def run_folder(root: str | Path, plan: Plan) -> Path:
+    """Return `<root>/<data>/<method>/<seed>`."""
+    return Path(root) / path_name(plan.data) / plan.method / str(plan.seed)
+
+
+def torch_device(name: str) -> str:
+    """Return a device that exists, or say which do."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}.")
+    if name != "cpu" and not torch.cuda.is_available():
+        raise ValueError(f"device '{name}' is not there. Use --device cpu.")
+    return name

@@ -1,0 +1,1 @@
+"""What comes from outside: its words, its sizes, and whose files are whose."""

@@ -1,5 +1,0 @@
-"""Codes of a large corpus as a file: encoded in parts, in flat memory, resumable."""
-
-from unbraid.tasks.encode.job import EncodeConfig, encode
-
-__all__ = ["EncodeConfig", "encode"]

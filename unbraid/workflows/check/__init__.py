@@ -1,0 +1,1 @@
+"""Look at data before training on them."""

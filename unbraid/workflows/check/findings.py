@@ -1,0 +1,243 @@
+"""What is good or bad about data for training, from what they hold; and what to do about it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from unbraid.data.checks.balance import Label
+from unbraid.data.checks.examine import FAR, Contents, Part
+from unbraid.data.checks.overlaps import is_named_group, leaking_groups
+from unbraid.data.checks.problems import MORE, find_problems
+
+Level = Literal["problem", "warning", "note"]
+FEW = 100  # training sequences
+DARK = 0.05  # of white: the brightest pixel of pictures that were scaled wrongly
+SPARSE = 0.9  # share missing
+UNEVEN = 0.95  # share of the most frequent value
+NAMED = 5  # as many are named in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem keeps the data from being trained on; a warning and a note do not."""
+
+    level: Level
+    what: str
+    do: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What `unbraid fit` would do with a method.
+
+    Attributes:
+        method: its name.
+        preset: that would be taken; "none" if the method's defaults are.
+        parameters: trained numbers; 0 if the method refuses these data.
+        batch_size: sequences per step.
+        budget: in words.
+        refusal: why it cannot be trained on these data; empty if it can.
+    """
+
+    method: str
+    preset: str = "none"
+    parameters: int = 0
+    batch_size: int = 0
+    budget: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All there is to judge by: the contents, what methods would do, the data set's settings."""
+
+    contents: Contents
+    methods: tuple[Planned, ...]
+    settings: dict[str, Any]
+    published: bool
+
+    @property
+    def parts(self) -> list[tuple[str, Part]]:
+        """The splits by name."""
+        return list(self.contents.parts.items())
+
+    @property
+    def train(self) -> Part:
+        """The training split."""
+        return self.contents.parts["train"]
+
+
+def find(case: Case) -> tuple[Finding, ...]:
+    """Return what was found, problems first, then warnings, then notes, by importance."""
+    found = [finding for rule in RULES for finding in rule(case)]
+    return tuple(
+        sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+    )
+
+
+def _problems(case: Case) -> Iterator[Finding]:
+    """Yield what `unbraid fit` refuses, too."""
+    contents = case.contents
+    for problem in find_problems(contents.kind, contents.parts, contents.channels):
+        yield Finding("problem", problem.what, problem.do)
+
+
+def _sizes(case: Case) -> Iterator[Finding]:
+    if case.train.shortest == 1 < case.train.longest:
+        yield Finding("note", "some sequences have one step only: nothing moves in them.")
+
+
+def _few(case: Case) -> Iterator[Finding]:
+    count = case.train.sequences
+    if 2 <= count < FEW:
+        yield Finding("warning", f"only {count} sequences to train on: expect overfitting.", MORE)
+
+
+def _refusals(case: Case) -> Iterator[Finding]:
+    refused = [plan for plan in case.methods if plan.refusal]
+    if not refused:
+        return
+    level: Level = "problem" if len(refused) == len(case.methods) else "warning"
+    names = "no method" if level == "problem" else ", ".join(plan.method for plan in refused)
+    size = next((name for name in ("size", "height", "resize") if name in case.settings), "")
+    do = (
+        f"The reader resizes: --set data.{size}=64."
+        if size and case.contents.kind == "video"
+        else ""
+    )
+    verb = "can be trained" if level == "problem" else "cannot be trained"
+    yield Finding(level, f"{names} {verb} on these data: {refused[0].refusal}", do)
+
+
+def _values(case: Case) -> Iterator[Finding]:
+    dead = [c for c in case.contents.channels if c.low is None or c.constant]
+    if 0 < len(dead) < len(case.contents.channels):
+        yield from _dead_channels(case)
+    if case.contents.kind == "video":
+        yield from _brightness(case)
+
+
+def _dead_channels(case: Case) -> Iterator[Finding]:
+    lost = [c.name for c in case.contents.channels if c.low is None]
+    same = [c.name for c in case.contents.channels if c.constant]
+    do = "Leave out what tells nothing: it only costs capacity."
+    if lost:
+        yield Finding("warning", f"{_listed(lost)}: no value is known in training.", do)
+    if same:
+        yield Finding("warning", f"{_listed(same)}: the same value throughout training.", do)
+
+
+def _brightness(case: Case) -> Iterator[Finding]:
+    high = case.train.high_seen
+    if high is None:
+        return
+    if high < DARK:
+        what = f"the brightest pixel has {100 * high:.1f} % of white: pictures are all but black."
+        yield Finding("warning", what, "Multiply by 255, or give floats in [0, 1].")
+    if case.contents.frame[0] not in (1, 3):
+        what = (
+            f"frames have {case.contents.frame[0]} channels: they train, but reports draw 1 or 3."
+        )
+        yield Finding("warning", what, "Give grey or RGB frames.")
+
+
+def _twins(case: Case) -> Iterator[Finding]:
+    twins = case.contents.twins
+    do = "Remove one of each, or keep them together: --set data.split.by=LABEL."
+    for pair, count in sorted(twins.across.items(), key=lambda item: "test" not in item[0]):
+        first, second = pair.split(" in ")
+        shown = [said for said in twins.examples if said.startswith(first) and second in said]
+        what = f"{first} sequences that are in {second}, too, byte for byte: {count:,}"
+        some = f" ({', '.join(shown[:2])}, counted from 0)" if shown else ""
+        yield Finding("warning", f"{what}{some}.", "" if case.published else do)
+    inside = {name: count for name, count in twins.inside.items() if count}
+    if inside:
+        said = ", ".join(f"{count:,} in {name}" for name, count in inside.items())
+        yield Finding("note", f"sequences that repeat another of the same split: {said}.")
+
+
+def _groups(case: Case) -> Iterator[Finding]:
+    for group in leaking_groups(case.contents.groups):
+        what = (
+            f"{group.shared:,} of {group.test_values:,} values of '{group.name}' in test are in "
+            "training, too: results will not tell how a model does on new ones."
+        )
+        if not case.published:
+            yield Finding("warning", what, f"To keep them apart: --set data.split.by={group.name}.")
+        elif is_named_group(group):
+            yield Finding("note", f"{what} The data set is cut like that.")
+
+
+def _skipped(case: Case) -> Iterator[Finding]:
+    count = len(case.contents.skipped)
+    what = f"not used: {count:,} of the files or records; they are listed with the reason."
+    if count and case.published:
+        yield Finding("note", what)
+    elif count:
+        yield Finding("warning", what, "Repair or remove them, unless you can do without.")
+
+
+def _oddities(case: Case) -> Iterator[Finding]:
+    far = sum(part.far for _, part in case.parts)
+    if far:
+        most = sorted((c for c in case.contents.channels if c.far), key=lambda c: -c.far)
+        where = f", most in {_listed([c.name for c in most])}" if most else " (outside training)"
+        what = f"values beyond {FAR:.0f} standard deviations from the mean: {far:,}{where}."
+        yield Finding("warning", what, "If they are faults of measurement, make them NaN: missing.")
+    for field, what in (("empty", "no value is known"), ("still", "nothing ever changes")):
+        count = sum(getattr(part, field) for _, part in case.parts)
+        if count:
+            examined = sum(part.examined for _, part in case.parts)
+            said = f"in {count:,} of {examined:,} examined sequences {what}."
+            yield Finding("warning", said, "Look whether they should be there.")
+    if case.train.missing > SPARSE:
+        what = f"{100 * case.train.missing:.0f} % of all values are missing."
+        yield Finding("warning", what, "Larger windows or fewer channels leave fewer gaps.")
+
+
+def _labels(case: Case) -> Iterator[Finding]:
+    factors = [label for label in case.contents.labels if label.role != "other"]
+    if not factors:
+        do = "For probes and judges, give labels; `unbraid diagnose` needs none."
+        yield Finding("note", "there are no labels of factors.", do)
+    for label in factors:
+        yield from _label(label)
+
+
+def _label(label: Label) -> Iterator[Finding]:
+    if label.values == 1:
+        yield Finding("note", f"'{label.name}' has one value only: there is nothing to tell apart.")
+    elif label.values and label.largest > UNEVEN:
+        what = f"'{label.name}': {100 * label.largest:.0f} % of training has one value."
+        yield Finding("note", what, "Compare results with chance, which is as high.")
+    if label.unknown > 0:
+        yield Finding(
+            "note", f"'{label.name}' is unknown in {100 * label.unknown:.1f} % of training."
+        )
+    in_test = len(label.counts.get("test", ()))
+    if 0 < len(label.unseen) < in_test:  # all of them: a split by that label
+        what = f"'{label.name}': test has values that training lacks: {_listed(label.unseen)}."
+        yield Finding("note", what, "A judge cannot know them.")
+
+
+def _origin(case: Case) -> Iterator[Finding]:
+    if case.contents.stand_in:
+        what = f"these data stand in for {case.contents.stand_in}: results are labelled so and are "
+        yield Finding("note", f"{what}not those of the benchmark.")
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    """Return a few names, and how many more there are.
+
+    >>> _listed(["a", "b"]), _listed([str(i) for i in range(8)])
+    ('a, b', '0, 1, 2, 3, 4 and 3 more')
+    """
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+Rule = Callable[[Case], Iterator[Finding]]
+RULES: tuple[Rule, ...] = (
+    _problems, _sizes, _refusals, _twins, _groups, _values, _oddities, _skipped, _few, _labels,
+    _origin,
+)  # fmt: skip

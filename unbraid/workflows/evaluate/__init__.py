@@ -1,0 +1,1 @@
+"""Measure a run, and write its page."""

@@ -1,0 +1,153 @@
+"""Find leakage in a run, with or without labels."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table as ScreenTable
+
+import unbraid
+from unbraid.data import data_title
+from unbraid.evaluation.manipulate import embed
+from unbraid.evaluation.protocols.diagnosis import Diagnosis
+from unbraid.evaluation.protocols.diagnosis import diagnose as measure
+from unbraid.evaluation.protocols.probes import ProbeRow, probe
+from unbraid.evaluation.protocols.verdict import LEAKS, RECIPE, Advice, verdict
+from unbraid.files import write_text
+from unbraid.runs.plan import Plan
+from unbraid.runs.recipes import RECOMMENDED
+from unbraid.runs.run import open_run
+from unbraid.workflows.evaluate.judging import Scoring, score
+
+Found = dict[str, Any]
+
+
+def diagnose(
+    path: str | Path, *, split: str = "test", seeds: int = 3, judge: str = "", device: str = "cpu"
+) -> Found:
+    """Diagnose a run and write `diagnosis.json`: the numbers, the probes and the sentences.
+
+    Args:
+        path: the run folder.
+        split: where to measure.
+        seeds: number of random splits per probe; probes are run where there are labels.
+        judge: folder of a judge, who then looks at test generations too.
+        device: where to encode and decode.
+    """
+    run = open_run(path)
+    method, part = run.model(device), run.corpus().split(split)
+    numbers = measure(method, part)
+    rows = []
+    if part.labels:
+        rows = probe(embed(method, part), part, classifiers=("svc", "knn"), seeds=seeds)
+    judged = score(path, judge, Scoring(repeats=1, limit=500), device=device) if judge else None
+    found: Found = {
+        "data": run.plan.data,
+        "method": run.plan.method,
+        "preset": run.plan.preset,
+        "split": split,
+        "diagnosis": asdict(numbers),
+        "probes": [asdict(row) for row in rows],
+        "probe_seeds": seeds,
+        "judge": judged,
+        "verdict": sentences(run.plan, numbers, rows) + judged_sentences(judged),
+        "training": run.about["training"],
+        "unbraid": unbraid.__version__,
+    }
+    text = json.dumps(found, indent=1)
+    write_text(run.path / "diagnosis.json", text)
+    return found
+
+
+def sentences(plan: Plan, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
+    """Return the verdict with advice that fits the run."""
+    return verdict(numbers, rows, advice_for(plan))
+
+
+def advice_for(plan: Plan) -> Advice:
+    """Return what to try next; nobody is told to try what the run has.
+
+    Every line is measured to help (docs/evaluate.md), and `unbraid fit --set` does it.
+    """
+    recipe = RECIPE if not plan.preset.startswith(RECOMMENDED) else ""
+    c = plan.method_config
+    weight = 3 * getattr(c, "w_kl_dynamic", 1.0)  # a method from elsewhere may have none
+    dearer = f"try --set method.w_kl_dynamic={weight:g}, which leaves what stays to s"
+    few = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
+    if not hasattr(c, "static_steps"):
+        return Advice(recipe or dearer, f"{RECIPE} with --method dsvae")
+    settings = {
+        name: value
+        for name, value in few.items()
+        if not getattr(c, name) or name == "posterior" or getattr(c, name) == 1.0
+        if getattr(c, name) != value
+    }
+    words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
+    longer = "train longer: s lets go of what moves last"
+    return Advice(recipe or dearer, f"try {words}" if words else longer)
+
+
+def judged_sentences(judged: Found | None) -> list[str]:
+    """Say which factor a judge still sees though the code that should hold it was drawn anew."""
+    if judged is None:
+        return []
+    leaks = [
+        row
+        for row in judged["rows"]
+        if row["metric"] == "accuracy"
+        and row["kept"] in ("s", "d")
+        and row["kept"] != row["role"][0]
+        and row["mean"] > row["chance"] + LEAKS * (1 - row["chance"])
+    ]
+    return [
+        f"with {row['kept']} kept and the other code drawn, a judge still sees {row['factor']}: "
+        f"{100 * row['mean']:.0f} % against {100 * row['chance']:.0f} % chance."
+        for row in leaks
+    ] or ["a judge sees no factor that the kept code should not hold."]
+
+
+def diagnosis_table(found: Found) -> ScreenTable:
+    """Return the numbers of a diagnosis as a table for the screen."""
+    g = found["diagnosis"]
+    measured = f"{g['sequences']} {found['split']} sequences"
+    head = f"{found['method']} on {data_title(found['data'])} ({measured})"
+    table = ScreenTable(title=head, title_justify="left", box=None, header_style="bold")
+    for name in ("", "s", "d", "wanted"):
+        table.add_column(name, justify="right" if name in ("s", "d") else "left")
+    for row in diagnosis_rows(g):
+        table.add_row(*row)
+    return table
+
+
+def diagnosis_rows(g: Found) -> list[list[str]]:
+    """Return a row per number: its name, for s, for d, and what one would like to see."""
+    s, d = g["static_cycle"], g["dynamic_cycle"]
+    low, high = g["mutual_range"]
+    rows = [
+        ["swapped: cosine with its giver", f"{s['kept']:.2f}", f"{d['kept']:.2f}", "1"],
+        ["swapped: cosine with the other", f"{s['other']:.2f}", f"{d['other']:.2f}", "near 0"],
+        ["swapped: nearer to its giver", _pc(s["agreement"]), _pc(d["agreement"]), "100 %"],
+        [
+            f"swapped: found among {g['batch']}",
+            *(_pc(code["retrieval"]) for code in (s, d)),
+            "as unswapped",
+        ],
+        ["unswapped: found", _pc(s["unswapped"]), _pc(d["unswapped"]), "100 %"],
+        [
+            f"explained alone (both: {_pc(g['explained'])})",
+            *(_pc(g[f"explained_by_{name}"]) for name in ("static", "dynamic")),
+            "less than both",
+        ],
+        ["change by shuffled frames", f"{g['order_change']:.2f}", "", "near 0"],
+    ]
+    if g["static_units"]:
+        units = (g["static_units"], g["dynamic_units"])
+        rows.append(["active units", *(f"{u['active']} of {u['total']}" for u in units), ""])
+        rows.append(["KL, nats", *(f"{sum(u['kl']):.1f}" for u in units), ""])
+        rows.append(["I(s; d), nats", f"{g['mutual']:.2f}", "", f"{low:.2f} ({high:.2f}: full)"])
+    return rows
+
+
+def _pc(share: float) -> str:
+    return f"{100 * share:.1f} %"

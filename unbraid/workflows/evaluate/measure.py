@@ -1,0 +1,280 @@
+"""Every measurement that a run allows, in one call."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import unbraid
+from unbraid.data.corpus import Corpus, Split
+from unbraid.evaluation.manipulate import Embedding, embed
+from unbraid.evaluation.protocols.conclusion import conclusion
+from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
+from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
+from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
+from unbraid.evaluation.protocols.series_tasks import (
+    Examples,
+    Predictor,
+    code_examples,
+    predict_target,
+    raw_examples,
+)
+from unbraid.evaluation.protocols.speakers import verify_speakers
+from unbraid.files import write_text
+from unbraid.methods import count_parameters
+from unbraid.methods.base import Method
+from unbraid.precision import inference_format
+from unbraid.records import Factor
+from unbraid.runs.run import Run, open_run
+from unbraid.safety.names import path_name
+from unbraid.settings import closest
+from unbraid.workflows.evaluate import judging
+from unbraid.workflows.evaluate.diagnose import sentences
+
+Metrics = dict[str, Any]
+EVERY: tuple[Predictor, ...] = ("net", "linear", "boosted")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """How much is measured."""
+
+    classifiers: tuple[Classifier, ...]
+    probe_seeds: int
+    judge_repeats: int
+    judge_limit: int  # test sequences; 0 = all
+    task_seeds: int
+    code_predictors: tuple[Predictor, ...] = EVERY
+    raw_predictors: tuple[Predictor, ...] = EVERY
+    decoded: int = 1000  # test sequences of which the reconstruction error is measured, at most
+    diagnosed: int = 512  # test sequences in the diagnosis without labels, at most
+    probed: int = 3000  # examples of a probe, at most
+    separated: int = 1000  # examples of a probe of the separation score, at most
+
+
+SUITES = {
+    # Neighbours beside the papers' SVC: they find leaks in d that an SVC with defaults misses.
+    "quick": Suite(
+        ("svc", "knn"), 2, 1, 250, 1, ("net", "linear"), ("linear",),
+        decoded=250, diagnosed=128, probed=1000, separated=500,
+    ),
+    "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
+}  # fmt: skip
+
+
+class SkippedError(Exception):
+    """A measurement cannot be made; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the measurements of one run share; the data are read and encoded once."""
+
+    run: Run
+    method: Method
+    corpus: Corpus
+    codes: Embedding
+    suite: Suite
+    judge: str
+    device: str
+    skipped: dict[str, str] = field(default_factory=dict)
+    """What could not be measured, and why; filled on the way."""
+
+    @property
+    def test(self) -> Split:
+        """The test split."""
+        return self.corpus.test
+
+    @property
+    def judge_folder(self) -> Path | None:
+        """Where the judge is: the one asked for, else `judges/<data>` if it is there."""
+        if self.judge:
+            return Path(self.judge)
+        usual = Path("judges") / path_name(self.run.plan.data)
+        return usual if (usual / "judge.json").is_file() else None
+
+
+def evaluate(
+    path: str | Path, *, suite: str = "quick", judge: str = "", device: str = "cpu",
+    unfinished: bool = False, say: Callable[[str], None] = lambda text: None,
+) -> Metrics:  # fmt: skip
+    """Measure a run on its test split and write `metrics.json`.
+
+    Args:
+        path: the run folder.
+        suite: "quick" or "full".
+        judge: folder of a judge; empty: `judges/<data>` if it is there. None is ever trained here.
+        device: where to encode and decode.
+        unfinished: measure a run that was interrupted, too.
+        say: told what is being measured.
+    """
+    if suite not in SUITES:
+        raise KeyError(f"there is no suite '{suite}'.{closest(suite, SUITES)}")
+    run = open_run(path)
+    training = run.about["training"]
+    if not training.get("finished") and not unfinished:
+        raise ValueError(
+            f"{run.path} is unfinished ({training.get('reason', 'untrained')} at step "
+            f"{training.get('steps', 0)}). Go on with `unbraid fit --resume {run.path}`, or "
+            "measure it as it stands with --unfinished."
+        )
+    say("encoding the test split")
+    job = open_job(run, suite=suite, judge=judge, device=device)
+    metrics = _facts(job, suite) | _measure(job, say)
+    text = json.dumps(metrics, indent=1)
+    write_text(run.path / "metrics.json", text)
+    return metrics
+
+
+def add_judge(run: Run, metrics: Metrics, judge: str, *, device: str = "cpu") -> Metrics:
+    """Return measurements with the scores of a judge added, in `metrics.json`, too."""
+    suite = SUITES[metrics["suite"]]
+    scoring = judging.Scoring(repeats=suite.judge_repeats, limit=suite.judge_limit)
+    scores = judging.score(run.path, judge, scoring, device=device)
+    skipped = {name: why for name, why in metrics["skipped"].items() if name != "judge"}
+    metrics = metrics | {"judge": scores, "skipped": skipped}
+    write_text(run.path / "metrics.json", json.dumps(metrics, indent=1))
+    return metrics
+
+
+def open_job(run: Run, *, suite: str = "quick", judge: str = "", device: str = "cpu") -> Job:
+    """Return what the measurements of a run share."""
+    method, corpus = run.model(device), run.corpus()
+    return Job(run, method, corpus, embed(method, corpus.test), SUITES[suite], judge, device)
+
+
+def _facts(job: Job, suite: str) -> Metrics:
+    plan = job.run.plan
+    return {
+        "data": plan.data,
+        "stand_in": job.method.spec.stand_in,
+        "method": plan.method,
+        "preset": plan.preset,
+        "seed": plan.seed,
+        "suite": suite,
+        "split": "test",
+        "sequences": len(job.test),
+        "kind": job.method.spec.kind,
+        "training": job.run.about["training"],
+        "parameters": count_parameters(job.method),
+        "precision": inference_format(job.method),
+        "unbraid": unbraid.__version__,
+    }
+
+
+def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
+    """Make every measurement; what cannot be made is listed under `skipped` with the reason."""
+    steps: dict[str, Callable[[Job], Any]] = {
+        "separation": _separation,
+        "probes": _probes,
+        "speakers": _speakers,
+        "tasks": _tasks,
+        "judge": _judge,
+        "diagnosis": _diagnosis,
+    }
+    say("measuring: reconstruction")
+    errors = reconstruction_errors(job.method, job.test, limit=job.suite.decoded)
+    found: Metrics = {"reconstruction_mse": errors[0], "relative_error": errors[1]}
+    for name, step in steps.items():
+        say(f"measuring: {name}")
+        with _skipping(job, name, unless=name == "judge" and bool(job.judge)):
+            found[name] = step(job)
+    rows = [ProbeRow(**row) for row in found.get("probes", [])]
+    found["gaps"] = gaps(rows) if rows else {}
+    told = conclusion(found.get("separation"), found["relative_error"])
+    found["verdict"] = [told]
+    if "diagnosis" in found:
+        numbers = found["diagnosis"]
+        found["diagnosis"] = asdict(numbers)
+        found["verdict"] += sentences(job.run.plan, numbers, rows)
+    return found | {"skipped": job.skipped}
+
+
+@contextmanager
+def _skipping(job: Job, name: str, *, unless: bool = False) -> Iterator[None]:
+    """Note why a measurement could not be made: it never stops the others."""
+    try:
+        yield
+    except SkippedError as reason:
+        job.skipped[name] = str(reason)
+    except Exception as error:
+        if unless:
+            raise
+        job.skipped[name] = f"it failed: {str(error).rstrip('.')}"
+
+
+def _separation(job: Job) -> Metrics:
+    try:
+        return asdict(separate(job.codes, job.test, limit=job.suite.separated))
+    except ValueError as reason:
+        raise SkippedError(str(reason).rstrip(".")) from None
+
+
+def _probes(job: Job) -> list[Metrics]:
+    if not job.test.labels:
+        raise SkippedError("the data have no labels")
+    c = job.suite
+    rows = probe(
+        job.codes, job.test, classifiers=c.classifiers, seeds=c.probe_seeds, limit=c.probed
+    )
+    return [asdict(row) for row in rows]
+
+
+def _speakers(job: Job) -> Metrics:
+    if not {"speaker", "utterance"} <= set(job.test.labels):
+        raise SkippedError("speaker verification wants the labels speaker and utterance")
+    return asdict(verify_speakers(job.codes, job.test))
+
+
+def _tasks(job: Job) -> list[Metrics]:
+    """Predict every labelled factor of a series from codes, and from the raw values beside."""
+    spec = job.method.spec
+    if spec.kind != "series":
+        raise SkippedError("prediction tasks are for series")
+    if not job.test.labels:
+        raise SkippedError("the data have no labels")
+    splits = [job.corpus.train, job.corpus.validation, job.corpus.test]
+    codes = [*(embed(job.method, split) for split in splits[:2]), job.codes]
+    rows: list[Metrics] = []
+    for factor in (*spec.static, *spec.dynamic):
+        if factor.classes > MOST_CLASSES:  # boosted trees grow one tree a class, many times
+            job.skipped[f"task {factor.name}"] = (
+                f"{factor.classes} classes are too many for a task, at most {MOST_CLASSES}"
+            )
+            continue
+        with _skipping(job, f"task {factor.name}"):
+            coded = [code_examples(z, s, factor) for z, s in zip(codes, splits, strict=True)]
+            raw = [raw_examples(split, factor) for split in splits]
+            rows += _predict(job, factor, coded, raw)
+    if not rows:
+        raise SkippedError("there is no factor that could be predicted")
+    return rows
+
+
+def _predict(job: Job, factor: Factor, coded: list[Examples], raw: list[Examples]) -> list[Metrics]:
+    """Predict one factor by every predictor; each list is of training, validation and test."""
+    kinds = (job.suite.code_predictors, job.suite.raw_predictors)
+    rows = []
+    for (train, validation, test), predictors in zip((coded, raw), kinds, strict=True):
+        for predictor in predictors:
+            row = predict_target(
+                train, validation, test, factor,
+                predictor=predictor, seeds=job.suite.task_seeds,
+            )  # fmt: skip
+            rows.append(asdict(row))
+    return rows
+
+
+def _diagnosis(job: Job) -> Diagnosis:
+    return diagnose(job.method, job.test, limit=job.suite.diagnosed)
+
+
+def _judge(job: Job) -> Metrics:
+    folder, c = job.judge_folder, job.suite
+    if folder is None:
+        data = job.run.plan.data
+        raise SkippedError(f"there is no judge. Make one with `unbraid judge fit {data}`")
+    scoring = judging.Scoring(repeats=c.judge_repeats, limit=c.judge_limit)
+    return judging.score(job.run.path, folder, scoring, device=job.device)

@@ -1,0 +1,200 @@
+"""One published comparison, re-made: data, training, judge, evaluation, table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from unbraid.data import data_title, load_data
+from unbraid.data.collection import PARTS
+from unbraid.evaluation.judge import check_judge, read_judge
+from unbraid.figures.charts.curves import read_curves, training_curves
+from unbraid.figures.charts.results import result_dots
+from unbraid.figures.save import save_figure
+from unbraid.files import read_ours
+from unbraid.settings import all_finite, at_least, closest, parse_sets
+from unbraid.workflows.reproduce.plan import (
+    RAW,
+    VARIANTS,
+    Budget,
+    Comparison,
+    Variant,
+    find_comparison,
+)
+from unbraid.workflows.reproduce.runs import FORMAT, Job
+from unbraid.workflows.reproduce.scores import judge_of, trained_otherwise
+from unbraid.workflows.reproduce.table import (
+    Result,
+    merge_tables,
+    protocol_words,
+    results,
+    write_tables,
+)
+from unbraid.workflows.reproduce.words import number, verdict
+from unbraid.workflows.reproduce.workers import one_by_one, side_by_side
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be re-made, and how much of it."""
+
+    name: str  # of a comparison, or a TOML file of one's own
+    seeds: int = 0  # 0: the comparison's
+    epochs: int = 0  # of training for every run; 0: the comparison's
+    max_minutes: float = 0.0  # likewise
+    rows: tuple[str, ...] = ()  # empty: all
+    protocol: str = "paper"
+    out: Path = Path("runs") / "reproduce"
+    workers: int = 1  # runs side by side, with one thread each; 1: one run with all threads
+    merge: Path | None = None  # a results.json to put the rows into
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        all_finite(self)
+        at_least(self, 0, "seeds", "epochs", "max_minutes")
+        at_least(self, 1, "workers")
+        if self.protocol not in VARIANTS:
+            raise KeyError(
+                f"there is no protocol '{self.protocol}'.{closest(self.protocol, VARIANTS)}"
+            )
+
+    @property
+    def variant(self) -> Variant:
+        """The protocol, checked."""
+        return "paper" if self.protocol == "paper" else "authors"
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """Where the tables are, what they say, and what could not be made."""
+
+    page: Path
+    verdict: str
+    rows: list[Result]
+    failed: dict[str, str]
+
+
+def reproduce(
+    request: Request, comparison: Comparison | None = None, *, console: Console | None = None,
+    say: Say = lambda text: None,
+) -> Reproduced:  # fmt: skip
+    """Make what is not there yet of a comparison, then its tables; interrupted, it goes on later.
+
+    Args:
+        request: what to make.
+        comparison: the one to make instead of that of the request's name.
+        console: where the progress of single runs is shown; nowhere if None.
+        say: told a line now and then.
+
+    Raises:
+        KeyboardInterrupt: it was stopped; the tables hold what was made until then.
+    """
+    comparison = comparison or find_comparison(request.name)
+    jobs = plan_jobs(request, comparison)
+    say(f"{comparison.title}. Data: {data_title(comparison.data)}. {_amount(request, jobs)}.")
+    judge = _ready(request, comparison, console, say)
+    jobs = [replace(job, judge=judge) for job in jobs]
+    folder, failed = request.out / comparison.name, dict[str, str]()
+    table, ended = folder / "results.json", list[Job]()
+
+    def done(job: Job, outcome: str) -> None:
+        ended.append(job)
+        if outcome not in ("made", "there"):
+            failed[str(job)] = outcome
+        say(f"[{len(ended)}/{len(jobs)}] {job}: {_said(job, outcome)}")
+        write_tables(results(comparison, folder), table)
+
+    if request.workers == 1:
+        one_by_one(jobs, done, console)
+    else:
+        side_by_side(jobs, request.workers, done, say)
+    found = results(comparison, folder)
+    page = write_tables(found, table)
+    if request.merge is not None:
+        page = merge_tables(found, request.merge)
+    kept = [row for row in found if row["protocol"] == protocol_words(comparison, request.variant)]
+    if any(row["mean"] is not None for row in kept):
+        _draw(comparison, kept, folder / f"{request.variant}.png")
+    _draw_training(jobs, folder / f"{request.variant}-training.png")
+    return Reproduced(page, verdict(comparison, kept), found, failed)
+
+
+def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
+    """Draw the numbers of one protocol beside the published ones."""
+    targets = {m.name: m.target for m in comparison.metrics if m.target is not None}
+    save_figure(result_dots(rows, targets), path, {"rows": rows})
+
+
+def _draw_training(jobs: list[Job], path: Path) -> None:
+    """Draw how the runs of one protocol were trained; nothing if there are none."""
+    logs: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for job in jobs:
+        if rows := read_curves(job.path / "log.csv"):
+            logs.setdefault(job.row.label, {})[str(job.seed)] = rows
+    if logs:
+        drawn = training_curves({label: list(seeds.values()) for label, seeds in logs.items()})
+        save_figure(drawn, path, logs)
+
+
+def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
+    """Return every run, all rows of a seed before the next; a wrong setting is told here."""
+    rows = comparison.choose(request.rows)
+    comparison.protocol(request.variant)
+    budget = Budget(
+        epochs=request.epochs or comparison.epochs,
+        minutes=request.max_minutes or comparison.minutes,
+    )
+    jobs = [
+        Job(
+            comparison=comparison, variant=request.variant, row=row, seed=seed,
+            budget=budget, folder=request.out / comparison.name, device=request.device,
+        )
+        for seed in range(request.seeds or comparison.seeds)
+        for row in rows
+    ]  # fmt: skip
+    for job in jobs:
+        if job.row.method != RAW:
+            _ = job.plan
+    return jobs
+
+
+def _ready(
+    request: Request, comparison: Comparison, console: Console | None, say: Say
+) -> Path | None:
+    """Prepare the data once, and the judge if one is needed; both are told before any training."""
+    options = comparison.data_options(request.variant)
+    corpus = load_data(comparison.data, options)
+    sizes = ", ".join(f"{len(corpus.split(part))} {part}" for part in PARTS)
+    say(f"data: {sizes} sequences")
+    if not comparison.judged:
+        return None
+    how = {"console": console, "device": request.device}
+    settings = parse_sets(comparison.judge)
+    folder = judge_of(comparison.data, options, settings, request.out / "judges", **how)
+    about = read_judge(folder)
+    check_judge(about, corpus)
+    weakest = min(about["accuracy"], key=about["accuracy"].__getitem__)
+    say(f"judge: right on {100 * about['accuracy'][weakest]:.2f} % of its test or more ({weakest})")
+    if other := trained_otherwise(about, settings):
+        say(f"judge: it was there, with {', '.join(other)}. For a new one delete {folder}.")
+    return folder
+
+
+def _amount(request: Request, jobs: list[Job]) -> str:
+    trained = [job for job in jobs if job.row.method != RAW]
+    hours = sum(job.budget.minutes for job in trained) / 60 / request.workers
+    each = f" of {trained[0].budget} at most" if trained else ""
+    each += f", {hours:.1f} h in all" if hours else ""
+    return f"{len(jobs)} runs{each}, protocol: {request.protocol}"
+
+
+def _said(job: Job, outcome: str) -> str:
+    """Say how a job ended, with its numbers."""
+    if outcome not in ("made", "there"):
+        return f"failed: {outcome}"
+    scores = read_ours(job.scores, FORMAT, "file of scores")["scores"]
+    values = ", ".join(f"{name} {number(value, name)}" for name, value in scores.items())
+    return values if outcome == "made" else f"{values} (was there)"

@@ -1,0 +1,99 @@
+"""Results by method: every number of ours beside the one its own paper prints."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from unbraid.files import write_text
+from unbraid.workflows.reproduce.plan import Metric, find_comparison
+from unbraid.workflows.reproduce.words import comparison_of, known, number
+
+Result = dict[str, Any]
+MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
+START, END = "<!-- results by method -->\n", "<!-- end of results by method -->"
+LEGEND = (
+    "Each cell: ours / published for the same method, metrics as in the column's head; ✓ at or "
+    "better than published, ≈ within one standard deviation of our seeds, ✗ worse, - not measured "
+    "or not published. `unbraid reproduce COLUMN --rows ROW` makes a cell again."
+)
+
+
+def standing(row: Result) -> str:
+    """Say how a number stands to the published one: better, within one std, worse; or nothing.
+
+    >>> standing({"mean": 7.3, "std": 0.7, "published": 7.0, "better": "down"})
+    'within'
+    """
+    if row["published"] is None or row["mean"] is None:
+        return ""
+    lead = row["mean"] - row["published"]
+    lead = lead if row["better"] == "up" else -lead
+    if lead >= 0:
+        return "better"
+    return "within" if -lead <= (row["std"] or 0.0) else "worse"
+
+
+def by_method(found: Sequence[Result]) -> str:
+    """Return the table rows = methods, columns = comparisons, and its legend, as Markdown."""
+    kept = [row for row in found if _counts(row)]
+    names = list(dict.fromkeys(comparison_of(row) for row in kept))
+    head = ["method", *(_head(name, kept) for name in names), "✓ or ≈"]
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for method in dict.fromkeys(row["method"] for row in kept if row["published"] is not None):
+        rows = [row for row in kept if row["method"] == method]
+        cells = [_cell(name, rows) for name in names]
+        lines.append(f"| {' | '.join((method, *cells, _count(rows)))} |")
+    return "\n".join([*lines, "", LEGEND, ""])
+
+
+def refresh(page: Path, found: Sequence[Result]) -> None:
+    """Write the table anew where a page has a place for it; other pages stay as they are."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    if START in text and END in text:
+        before, after = text.split(START)[0], text.split(END)[1]
+        write_text(page, f"{before}{START}{by_method(found)}{END}{after}")
+
+
+def _counts(row: Result) -> bool:
+    """Say whether a row is of a comparison with published numbers, by the papers' protocol."""
+    comparison = known(comparison_of(row))
+    if comparison is None or comparison.findings:
+        return False
+    return "authors" not in row["command"].split()
+
+
+def _head(name: str, rows: Iterable[Result]) -> str:
+    metrics = ", ".join(_short(metric) for metric in _targets(name, rows))
+    return f"`{name}`<br>{metrics}"
+
+
+def _targets(name: str, rows: Iterable[Result]) -> list[Metric]:
+    """Return the metrics a comparison is about: those with a target, if anyone measured them."""
+    measured = {row["metric"] for row in rows if comparison_of(row) == name}
+    metrics = find_comparison(name).metrics
+    return [m for m in metrics if m.target is not None and m.name in measured]
+
+
+def _short(metric: Metric) -> str:
+    return metric.name.removesuffix("_pct").replace("_", " ").replace("|", "\\|")
+
+
+def _cell(name: str, rows: Sequence[Result]) -> str:
+    mine = {row["metric"]: row for row in rows if comparison_of(row) == name}
+    if not mine:
+        return "-"
+    metrics = _targets(name, mine.values())
+    return "<br>".join(_against(mine.get(metric.name)) for metric in metrics)
+
+
+def _against(row: Result | None) -> str:
+    if row is None or row["mean"] is None:
+        return "-"
+    ours = number(row["mean"], row["metric"])
+    theirs = "-" if row["published"] is None else number(row["published"], row["metric"])
+    return f"{ours} / {theirs} {MARKS.get(standing(row), '')}".rstrip()
+
+
+def _count(rows: Iterable[Result]) -> str:
+    stand = [standing(row) for row in rows if standing(row)]
+    return f"{len(stand) - stand.count('worse')} of {len(stand)}"

@@ -1,0 +1,209 @@
+"""The runs of a comparison: train, measure, keep; one after the other."""
+
+import json
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import lightning
+from lightning import Trainer
+from rich.console import Console
+
+from unbraid.data import load_data
+from unbraid.files import hold, read_ours, write_text
+from unbraid.methods import count_parameters
+from unbraid.report.version import code_version
+from unbraid.runs.checkpoint import read_checkpoint
+from unbraid.runs.folder import CHECKPOINT
+from unbraid.runs.plan import Plan, read_plan
+from unbraid.runs.run import Run
+from unbraid.settings import Table, as_table, flat
+from unbraid.training.fit import resume, run_plan
+from unbraid.workflows.evaluate import judging
+from unbraid.workflows.reproduce.plan import RAW, Budget, Comparison, Row, Variant
+from unbraid.workflows.reproduce.scores import Sheet
+
+FORMAT = "unbraid-scores-1"
+Outcome = Literal["made", "there", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One row of a comparison with one seed."""
+
+    comparison: Comparison
+    variant: Variant
+    row: Row
+    seed: int
+    budget: Budget
+    folder: Path  # of the comparison
+    judge: Path | None = None
+    device: str = "cpu"
+
+    @property
+    def path(self) -> Path:
+        """The run folder; protocols that train alike share it."""
+        own = "" if self.comparison.trained_alike(self.row, self.variant) else "authors-"
+        return self.folder / self.row.name / f"{own}{self.seed}"
+
+    @property
+    def scores(self) -> Path:
+        """The file of its numbers."""
+        return self.path / ("scores.json" if self.variant == "paper" else "scores-authors.json")
+
+    @property
+    def plan(self) -> Plan:
+        """What the run will do."""
+        return self.comparison.plan(self.row, self.variant, seed=self.seed, budget=self.budget)
+
+    def __str__(self) -> str:
+        return f"{self.row.label}, seed {self.seed}"
+
+
+class CpuMinutes(lightning.Callback):
+    """Counts what training costs: the minutes of all cores, over all sessions of a run."""
+
+    def __init__(self) -> None:
+        self.before, self.began = 0.0, time.process_time()
+
+    def on_train_start(self, trainer: Trainer, module: Any) -> None:
+        self.began = time.process_time()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"minutes": self.before + (time.process_time() - self.began) / 60}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.before = state_dict["minutes"]
+
+
+def do_job(job: Job, console: Console | None = None) -> Outcome:
+    """Train and measure what is not there yet.
+
+    Raises:
+        ValueError: the folder holds a run with other settings, or another process works on it.
+        NonFiniteLossError: training went wrong; the last good state is kept.
+    """
+    with hold(job.path):
+        if job.row.method == RAW:
+            return _score_raw(job)
+        trained = _train(job, console)
+        if trained == "interrupted":
+            return "interrupted"
+        if trained == "there" and _scored(job):
+            return "there"
+        _score(job, Run(job.path))
+        return "made"
+
+
+def _score_raw(job: Job) -> Outcome:
+    if _scored(job):
+        return "there"
+    c = job.comparison
+    corpus = load_data(c.data, c.data_options(job.variant))
+    values = Sheet(corpus, None, repeats=c.repeats, seed=job.seed).fill(c.metrics)
+    _write(job, values, {"cpu_minutes": 0.0, "epochs": 0.0, "steps": 0, "parameters": 0})
+    return "made"
+
+
+def _score(job: Job, run: Run) -> None:
+    """Read the test split, once, and write the numbers."""
+    c, method = job.comparison, run.model(job.device)
+    scoring = judging.Scoring(
+        repeats=c.repeats, means=c.protocol(job.variant).means, sides=c.sides, controls=False
+    )  # fmt: skip
+    judged = partial(judging.score, run.path, job.judge or "", scoring, device=job.device)
+    sheet = Sheet(run.corpus(), method, repeats=c.repeats, seed=job.seed, judged=judged)
+    training = run.about["training"]
+    cost = {
+        "cpu_minutes": round(_cpu_minutes(run), 3),
+        "epochs": training["epochs"],
+        "steps": training["steps"],
+        "parameters": count_parameters(method),
+    }
+    _write(job, sheet.fill(c.metrics), cost)
+
+
+def _write(job: Job, values: dict[str, float], cost: dict[str, Any]) -> None:
+    facts = {
+        "format": FORMAT, "comparison": job.comparison.name, "protocol": job.variant,
+        "row": job.row.name, "seed": job.seed, "max_epochs": job.budget.epochs,
+        "max_minutes": job.budget.minutes, "version": code_version(), **cost, "scores": values,
+    }  # fmt: skip
+    write_text(job.scores, json.dumps(facts, indent=1))
+
+
+def _scored(job: Job) -> bool:
+    """Say whether the numbers of the run as it stands are there, every metric of them."""
+    if not job.scores.is_file():
+        return False
+    kept = read_ours(job.scores, FORMAT, "file of scores")
+    if not {metric.name for metric in job.comparison.metrics} <= kept["scores"].keys():
+        return False
+    return job.row.method == RAW or kept["steps"] == Run(job.path).about["training"]["steps"]
+
+
+def _cpu_minutes(run: Run) -> float:
+    """Return what `CpuMinutes` kept; minutes of the clock for a run made without it."""
+    kept = read_checkpoint(run.path / CHECKPOINT)["callbacks"].get(CpuMinutes.__qualname__, {})
+    return float(kept.get("minutes", run.about["training"]["minutes"]))
+
+
+def _train(job: Job, console: Console | None) -> Outcome:
+    """Start the run, go on with it, or leave it as it is if it has had its budget."""
+    plan, run, config = job.plan, Run(job.path), job.path / "config.toml"
+    how: dict[str, Any] = {
+        "console": console, "device": job.device, "callbacks": [CpuMinutes()]
+    }  # fmt: skip
+    if not (job.path / CHECKPOINT).is_file():
+        config.unlink(missing_ok=True)  # it was stopped before its first step
+        run_plan(plan, job.path, **how)
+    else:
+        kept = read_plan(config)
+        _check_same(kept, plan, job.path)
+        if _has_had(run, kept, plan):
+            return "there"
+        resume(run.path, settings=job.budget.settings, **how)
+    return "made" if run.about["training"]["finished"] else "interrupted"
+
+
+def _has_had(run: Run, kept: Plan, plan: Plan) -> bool:
+    """Say whether a run was trained to its end, or for as long as is wanted."""
+    if not (run.path / "model.json").is_file():
+        return False
+    end = run.about["training"]
+    longer = _limit(plan) > _limit(kept) and end["reason"] == "budget"
+    return end["finished"] and not longer
+
+
+def _limit(plan: Plan) -> float:
+    return plan.training.max_minutes or float("inf")
+
+
+def _check_same(kept: Plan, plan: Plan, path: Path) -> None:
+    """Raise `ValueError` if a run was made with other settings; more minutes are none."""
+    old, new = _settings(kept), _settings(plan)
+    if new["training.precision"] == "auto":  # decided where the run was started
+        new["training.precision"] = old["training.precision"]
+    if _limit(plan) >= _limit(kept):
+        for name in dict(flat(Budget().settings)):
+            old.pop(name, None)
+            new.pop(name, None)
+    other = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if other:
+        said = ", ".join(f"{k} = {old.get(k)}, now {new.get(k)}" for k in sorted(other)[:4])
+        raise ValueError(
+            f"{path} holds a run with other settings ({said}). Choose another --out, or delete "
+            "that folder."
+        )
+
+
+def _settings(plan: Plan) -> Table:
+    parts = {
+        "run": {"data": plan.data, "method": plan.method, "seed": plan.seed},
+        "data": plan.data_options,
+        "method": as_table(plan.method_config),
+        "training": as_table(plan.training),
+    }
+    return dict(flat(parts))

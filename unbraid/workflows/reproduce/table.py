@@ -1,0 +1,162 @@
+"""Our numbers beside the published ones: rows for scripts, tables for people, a verdict."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isnan
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from unbraid.data import data_title
+from unbraid.files import read_json, read_ours, write_text
+from unbraid.report.published import published
+from unbraid.workflows.reproduce.methods import refresh
+from unbraid.workflows.reproduce.plan import VARIANTS, Comparison, Metric, Row, Variant
+from unbraid.workflows.reproduce.runs import FORMAT
+from unbraid.workflows.reproduce.words import page
+
+TUNED = ", tuned here"  # behind the label of a method whose weights are not its paper's
+Result = dict[str, Any]
+"""One number: dataset, protocol, method, metric, better, mean, std, seeds, minutes, epochs,
+parameters, published, version, command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What the papers print for a metric, by label; of a difference, that of what they print."""
+
+    dataset: str
+
+    def value(self, metric: Metric, label: str) -> float | None:
+        """Return the printed number, or None."""
+        if metric.by == "difference":
+            parts = [self._find(name, label) for name in metric.of]
+            whole = [part for part in parts if part is not None]
+            return round(whole[0] - whole[1], 9) if len(whole) == len(parts) else None
+        return self._find(metric.name, label)
+
+    def _find(self, metric: str, label: str) -> float | None:
+        wanted = (self.dataset, metric, label.removesuffix(TUNED))
+        found = (p.value for p in published() if (p.dataset, p.metric, p.method) == wanted)
+        return next(found, None)
+
+
+def results(comparison: Comparison, folder: Path) -> list[Result]:
+    """Return a row per method and metric of what was measured, whatever protocol and seed.
+
+    Mean and std are over training seeds; the std is that of a sample (n - 1), None for one seed.
+    """
+    rows = []
+    for variant in VARIANTS:
+        for row in comparison.rows:
+            kept = _longest(_read(folder / row.name, variant))
+            for metric in comparison.metrics if kept else ():
+                rows.append(_result(comparison, variant, row, metric, kept))
+    return rows
+
+
+def _read(folder: Path, variant: Variant) -> list[dict[str, Any]]:
+    """Return the scores of a row, seed after seed."""
+    name = "scores.json" if variant == "paper" else "scores-authors.json"
+    kept = [read_ours(path, FORMAT, "file of scores") for path in folder.glob(f"*/{name}")]
+    return sorted(kept, key=lambda scores: scores["seed"])
+
+
+def _longest(kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out runs of a smaller budget: a mean over unequal ones means nothing."""
+    limit = max(map(_limit, kept), default=None)
+    return [scores for scores in kept if _limit(scores) == limit]
+
+
+def _limit(scores: dict[str, Any]) -> tuple[int, float]:
+    """Return the budget of a run in epochs and in minutes; older files have minutes alone."""
+    return scores.get("max_epochs", 0), scores["max_minutes"] or inf
+
+
+def _result(
+    comparison: Comparison, variant: Variant, row: Row, metric: Metric, kept: list[dict[str, Any]]
+) -> Result:
+    values = [scores["scores"].get(metric.name, float("nan")) for scores in kept]
+    mean, std = fmean(values), stdev(values) if len(values) > 1 else None
+    return {
+        "dataset": data_title(comparison.data),
+        "protocol": protocol_words(comparison, variant),
+        "method": row.label,
+        "metric": metric.name,
+        "better": metric.better,
+        "mean": None if isnan(mean) else mean,
+        "std": None if std is None or isnan(std) else std,
+        "seeds": len(kept),
+        "minutes": round(fmean(scores["cpu_minutes"] for scores in kept), 3),
+        "epochs": round(fmean(scores["epochs"] for scores in kept), 2),
+        "parameters": kept[0]["parameters"],
+        "published": Printed(comparison.published).value(metric, row.label),
+        "version": ", ".join(sorted({scores["version"] for scores in kept})),
+        "command": command(comparison, variant, row, kept),
+    }
+
+
+def protocol_words(comparison: Comparison, variant: Variant) -> str:
+    """Return the name of a protocol and its sentence, as they stand in a row."""
+    protocol = comparison.protocol(variant)
+    return f"{protocol.name or variant}: {protocol.text}"
+
+
+def command(
+    comparison: Comparison, variant: Variant, row: Row, kept: Sequence[dict[str, Any]]
+) -> str:
+    """Return what makes a row again."""
+    seeds = max(scores["seed"] for scores in kept) + 1
+    words = ["unbraid", "reproduce", comparison.given, "--rows", row.name, "--seeds", str(seeds)]
+    epochs, minutes = _limit(kept[0])
+    words += ["--epochs", str(epochs)] if epochs else []
+    words += ["--max-minutes", f"{minutes:g}"] if minutes < inf else []
+    words += ["--protocol", "authors"] if variant == "authors" else []
+    return shlex.join(words)
+
+
+def write_tables(found: Sequence[Result], table: Path) -> Path:
+    """Write `results.json` and, for people, `RESULTS.md`; return the latter's path.
+
+    The page lies beside the table, or above it if the folder of the table is called `results`. A
+    README beside it that has a place for the table by method gets that, too.
+    """
+    folder = table.parent
+    beside = folder.parent if folder.resolve().name == "results" else folder
+    write_text(table, json.dumps(list(found), indent=1) + "\n")
+    write_text(beside / "RESULTS.md", page(found))
+    refresh(beside / "README.md", found)
+    return beside / "RESULTS.md"
+
+
+def merge_tables(found: Sequence[Result], table: Path) -> Path:
+    """Put rows into a table that may be there, each in the place of its like; write both files."""
+    old = _read_table(table) if table.is_file() else []
+    return write_tables(merged(old, found), table)
+
+
+def merged(old: Sequence[Result], new: Sequence[Result]) -> list[Result]:
+    """Return all rows; of two for the same number the new one, in the place of the old."""
+    every = {_key(row): row for row in old}
+    every.update({_key(row): row for row in new})
+    return list(every.values())
+
+
+def _key(row: Result) -> tuple[str, ...]:
+    """Return what a row is about; of the protocol its name, the part before the colon."""
+    protocol = str(row["protocol"]).partition(":")[0]
+    return (row["dataset"], protocol, row["method"], row["metric"])
+
+
+def _read_table(table: Path) -> list[Result]:
+    try:
+        rows = read_json(table)
+        if not isinstance(rows, list):
+            raise TypeError("it is not a list of rows")
+        for row in rows:
+            _key(row)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{table} is no table of results: {error}. Nothing was merged.") from None
+    return rows

@@ -1,0 +1,178 @@
+"""What a table of results says: a page in Markdown, and a verdict in one line."""
+
+import shlex
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from unbraid.workflows.reproduce.plan import RAW, Comparison, Finding, Metric, find_comparison
+
+Result = dict[str, Any]
+COLUMNS = (
+    "method", "metric", "ours", "seeds", "published", "difference", "CPU-minutes", "epochs",
+    "parameters", "version",
+)  # fmt: skip
+HEAD = """# Results
+
+Ours: mean ± standard deviation over training seeds (of a sample, n - 1), on the test split, which
+is read once, after training; the weights are those of the last step, and nothing was chosen on
+test. CPU-minutes are those of all cores in one training, epochs its length. Paper and table of the
+published numbers: `unbraid/report/published.csv`. Made by `unbraid reproduce`.
+"""
+
+
+def page(found: Sequence[Result]) -> str:
+    """Return all results as Markdown: a section for every comparison and protocol."""
+    parts = [HEAD]
+    ordered = sorted(found, key=_section)  # stable: methods and metrics keep their order
+    for (name, protocol), rows in groupby(ordered, key=_section):
+        parts.append(_chapter(name, protocol, list(rows)))
+    return "\n".join(parts)
+
+
+def _section(row: Result) -> tuple[str, str]:
+    """Return comparison and protocol."""
+    return comparison_of(row), row["protocol"]
+
+
+def comparison_of(row: Result) -> str:
+    """Return the name of the comparison a row belongs to; its command has it."""
+    return shlex.split(row["command"])[2]
+
+
+def _chapter(name: str, protocol: str, rows: list[Result]) -> str:
+    comparison = known(name)
+    title = comparison.title if comparison else name
+    lines = [f"## {name}: {title}" if comparison else f"## {name}", ""]
+    lines += [f"Data: {rows[0]['dataset']}. Protocol, {protocol}.", ""]
+    if comparison:
+        lines += [f"Published: {comparison.where}. {_note(comparison, protocol)}".strip(), ""]
+        lines += [f"**{verdict(comparison, rows)}**", ""]
+    lines += [f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}"]
+    lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
+    commands = sorted({row["command"] for row in rows})
+    lines += ["", "```console", *(f"$ {command}" for command in commands), "```", ""]
+    if comparison and comparison.findings:
+        lines += [*(f"* {line}" for line in finding_lines(comparison, rows)), ""]
+    return "\n".join(lines)
+
+
+def known(name: str) -> Comparison | None:
+    """Return a comparison of ours; a file of somebody's own may be gone by now."""
+    try:
+        return find_comparison(name)
+    except (KeyError, ValueError):
+        return None
+
+
+def _note(comparison: Comparison, protocol: str) -> str:
+    for kept in (comparison.paper, comparison.authors):
+        if kept and protocol.partition(": ")[2] == kept.text:
+            return kept.note
+    return ""
+
+
+def _cells(row: Result) -> list[str]:
+    metric, theirs = row["metric"], row["published"]
+    apart = "-"
+    if theirs is not None and row["mean"] is not None:
+        apart = signed(row["mean"] - theirs, metric, row["better"])
+    return [
+        row["method"], f"`{metric}`".replace("|", "\\|"), _ours(row), str(row["seeds"]),
+        "-" if theirs is None else number(theirs, metric), apart,
+        f"{row['minutes']:.1f}", f"{row['epochs']:g}", f"{row['parameters']:,}", row["version"],
+    ]  # fmt: skip
+
+
+def _ours(row: Result) -> str:
+    if row["mean"] is None:
+        return "-"
+    mean = number(row["mean"], row["metric"])
+    return mean if row["std"] is None else f"{mean} ± {number(row['std'], row['metric'])}"
+
+
+def number(value: float, metric: str) -> str:
+    """Return a number with the digits its metric deserves.
+
+    >>> number(99.987, "accuracy_pct"), number(8.9421, "inception_score"), number(1.6e-07, "x")
+    ('99.99', '8.942', '1.6e-07')
+    """
+    if metric.endswith("_pct"):
+        return f"{value:.2f}"
+    return f"{value:.2g}" if 0 < abs(value) < 0.001 else f"{value:.3f}"
+
+
+def signed(difference: float, metric: str, better: str) -> str:
+    """Return a difference with its sign, and what it means.
+
+    >>> signed(-0.1, "oil_temperature_mae", "down")
+    '-0.100 (better)'
+    """
+    text = ("+" if difference >= 0 else "-") + number(abs(difference), metric)
+    if difference == 0:
+        return "0 (equal)"
+    return f"{text} ({'better' if (difference > 0) == (better == 'up') else 'worse'})"
+
+
+def verdict(comparison: Comparison, rows: Sequence[Result]) -> str:
+    """Return one honest line: targets met, by how much others are missed, findings seen.
+
+    The best method counts; raw values are a reference, not a method.
+    """
+    raw = [row.label for row in comparison.rows if row.method == RAW]
+    ours = [row for row in rows if row["method"] not in raw and row["mean"] is not None]
+    parts: dict[str, list[str]] = {"met": [], "missed": [], "not measured": []}
+    for metric in comparison.metrics:
+        if metric.target is not None:
+            state, line = _against(metric, metric.target, ours)
+            parts[state].append(line)
+    targets = sum(map(len, parts.values()))
+    said = []
+    if targets:
+        said.append(f"{len(parts['met'])} of {targets} targets met by the best method")
+        said += [f"{state}: {', '.join(lines)}" for state, lines in parts.items() if lines]
+    if comparison.findings:
+        seen = [_seen(finding, comparison, rows) for finding in comparison.findings]
+        count = ", ".join(f"{seen.count(word)} {word}" for word in FOUND if word in seen)
+        said.append(f"of {len(seen)} published findings: {count}")
+    fewest = min((row["seeds"] for row in ours), default=0)
+    said.append(f"{fewest} seed{'' if fewest == 1 else 's'} at least" if ours else "no run made")
+    return f"{rows[0]['dataset'] if rows else comparison.data}: {'; '.join(said)}."
+
+
+def _against(metric: Metric, target: float, rows: Sequence[Result]) -> tuple[str, str]:
+    found = [row for row in rows if row["metric"] == metric.name]
+    wanted = f"wanted {'≥' if metric.better == 'up' else '≤'} {target:g}"
+    if not found:
+        return "not measured", f"{metric.name} ({wanted})"
+    up = 1 if metric.better == "up" else -1
+    best = max(found, key=lambda row: up * row["mean"])
+    lead = up * (best["mean"] - target)
+    value = f"{metric.name} {number(best['mean'], metric.name)} ({best['method']}; {wanted}"
+    if lead >= 0:
+        return "met", f"{value})"
+    return "missed", f"{value}, {number(-lead, metric.name)} off)"
+
+
+FOUND = ("seen", "within the noise", "opposite", "not measured")
+
+
+def finding_lines(comparison: Comparison, rows: Sequence[Result]) -> list[str]:
+    """Return for every published finding whether it was seen here."""
+    return [f"{f.says}: {_seen(f, comparison, rows)}" for f in comparison.findings]
+
+
+def _seen(finding: Finding, comparison: Comparison, rows: Sequence[Result]) -> str:
+    """Say whether a finding shows; a difference below the larger std is within the noise."""
+    labels = {row.name: row.label for row in comparison.rows}
+    by = {row["method"]: row for row in rows if row["metric"] == finding.metric}
+    one, other = by.get(labels[finding.row]), by.get(labels[finding.than])
+    if not one or not other or None in (one["mean"], other["mean"]):
+        return "not measured"
+    lead = one["mean"] - other["mean"]
+    lead = lead if one["better"] == "up" else -lead
+    if finding.within:
+        return "seen" if abs(lead) <= finding.within else "opposite"
+    if abs(lead) <= max(one["std"] or 0.0, other["std"] or 0.0):
+        return "within the noise"
+    return "seen" if lead > 0 else "opposite"

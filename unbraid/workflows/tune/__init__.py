@@ -1,0 +1,1 @@
+"""Search settings without labels."""
