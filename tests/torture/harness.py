@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -45,7 +44,7 @@ class Ended:
     code: int  # negative: by a signal
     out: str
     err: str
-    megabytes: float  # peak beyond what it was forked with
+    megabytes: float  # peak, all libraries included
 
     @property
     def sentence(self) -> bool:
@@ -112,13 +111,7 @@ class Process:
             texts.append(file.read())
             file.close()
         code = os.waitstatus_to_exitcode(status)
-        return Ended(code, *texts, megabytes=max(0.0, usage.ru_maxrss / 1e3 - _resident()))
-
-
-def _resident() -> float:
-    """Return the megabytes of this process, with which every fork begins."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
+        return Ended(code, *texts, megabytes=usage.ru_maxrss / 1e3)
 
 
 def program(folder: Path, *words: object, prepare: Callable[[], None] | None = None) -> Ended:

@@ -10,6 +10,8 @@ from tests.torture.jobs import FIT, JOBS, furnish
 MOST = 400  # changes of a small job
 STEPS = {
     ("fit", "full"): 3,
+    ("prepare", "full"): 5,
+    ("encode", "full"): 3,
     ("report", "kill"): 40,
     ("report", "full"): 80,
     ("tune", "kill"): 15,
