@@ -26,6 +26,8 @@ class TrainingConfig:
     clip: float = 0.0  # norm of the gradient at most; 0 = no clipping
 
     epochs: int = 100
+    # of few sequences, an epoch counts as so many steps for `epochs`, `patience` and `min_epochs`
+    epoch_steps: int = 0
     steps: int = 0  # budget in optimiser steps; 0 = by epochs
     max_minutes: float = 0.0  # budget in minutes of training, resumed ones included; 0 = none
     # work: minutes that the threads of this process were busy, so that other work on the machine
@@ -63,6 +65,6 @@ class TrainingConfig:
             raise ValueError(f"min_gain must be at least 0 and below 1, got {self.min_gain}.")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
-        at_least(self, 0, "keep_every", "patience", "min_epochs")
+        at_least(self, 0, "keep_every", "patience", "min_epochs", "epoch_steps")
         if self.batch_size < 2:
             raise ValueError("batch_size must be 2 or more: batch statistics need company.")

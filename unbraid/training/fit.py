@@ -163,7 +163,8 @@ class _Session:
             start=lambda: self.trainer.global_step, place=(here.rank, here.size),
         )  # fmt: skip
         self.stream = stream
-        self.steps = c.steps or c.epochs * stream.steps_per_epoch
+        epoch = max(stream.steps_per_epoch, c.epoch_steps)
+        self.steps = c.steps or c.epochs * epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
         cooling = self.module.cooling if c.schedule == "plateau" else None
         self.clock = Clock(c.max_minutes, timer(c, device), cooling)
@@ -171,7 +172,7 @@ class _Session:
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         self.validation = Validation(
             corpus.validation, c, run.path / "validation.csv", plan.seed,
-            steps=(stream.steps_per_epoch, self.steps), plateau=self.clock.plateau,
+            steps=(epoch, self.steps), plateau=self.clock.plateau,
         )  # fmt: skip
         # Validation may ask for a stop, on which the processes agree at the clock in the same step.
         callbacks: list[lightning.Callback] = [self.validation] if self.first else []
