@@ -20,9 +20,11 @@ from unbraid.cli import main
 
 # Imported once, here, so that a forked process starts at once.
 OURS = (
-    "training.fit", "tasks.evaluate", "tasks.report", "tasks.reproduce", "tasks.tune",
-    "tasks.encode", "tasks.preview", "tasks.doctor", "tasks.judging", "tasks.doctor_words",
-    "data.tables", "data.videos", "data.sounds", "screen",
+    "training.fit", "workflows.evaluate.measure", "workflows.evaluate.page",
+    "workflows.evaluate.judging", "workflows.reproduce.comparison", "workflows.tune.tuning",
+    "workflows.export.job", "workflows.check.preview", "workflows.check.doctor",
+    "workflows.check.words", "data.readers.tables.frames", "data.readers.videos",
+    "data.readers.sounds", "screen",
 )  # fmt: skip
 OTHERS = (
     "sklearn.svm", "sklearn.ensemble", "sklearn.manifold", "sklearn.neighbors",
