@@ -47,7 +47,10 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
             ["fit", "toy-sprites", "-m", "cdsvae", "--set", "method.temprature=1.0"],
             "CDSVAEConfig has no setting 'temprature'. Did you mean 'temperature'?",
         ),
-        (["fit", "toy-sprites", "-m", "dbse", "--set", "method.anchor=frist"], "Did you mean 'first'?"),
+        (
+            ["fit", "toy-sprites", "-m", "dbse", "--set", "method.anchor=frist"],
+            "Did you mean 'first'?",
+        ),
         (["fit", "toy-sprites", "--set", "methods.anchor=last"], "Did you mean 'method'?"),
         (["fit", "toy-sprites", "--set", "lr"], "--set wants section.name=value"),
         (["fit", "toy-sprites", "--set", "training.lr=fast"], "lr must be a number, got 'fast'"),
