@@ -6,8 +6,8 @@ import torch
 from lightning import Trainer
 
 from tests.training.test_fit import assert_same_run, data, interrupt_at, tiny_plan, validated
-from unbraid.runs import open_corpus
 from unbraid.runs.config import TrainingConfig
+from unbraid.runs.run import open_corpus
 from unbraid.training.cooldown import CoolDown
 from unbraid.training.fit import resume, run_plan
 from unbraid.training.module import learning_rate_factor
