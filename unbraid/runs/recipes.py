@@ -35,7 +35,7 @@ RECIPES = {
     "series": Recipe(
         "dsvae",
         "speech series of 9 speakers: speaker 90 % from s and 38 % from d; dbse: 80 % and 80 %; "
-        "codes of 8: separation 53 on toy-recordings, 42 with larger ones in the same time.",
+        "toy-recordings, as long: separation 53, dbse 42, dsvae with codes of 32 and 16 42.",
     ),
 }
 
