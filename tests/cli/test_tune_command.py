@@ -56,7 +56,7 @@ def test_a_misspelt_setting_of_a_space_is_told_the_right_one(run_program, tmp_pa
 
 
 def test_without_optuna_the_extra_is_named(run_program, tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("unbraid.workflows.tune.tuning")]:
+    for name in [name for name in sys.modules if name.startswith("unbraid.workflows.tune")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "optuna", None)
     code, _, err = run_program("tune", "toy-series", "--out", str(tmp_path))
