@@ -31,7 +31,8 @@ RECIPES = {
     ),
     "audio": Recipe(
         "dsvae",
-        "spoken words of 60 speakers: speaker 89 % from s and 36 % from d; dbse: 62 % and 83 %.",
+        "spoken words of 60 speakers: speaker 89 % from s and 36 % from d; dbse: 62 % and 83 %; "
+        "toy-voices, as long: separation 48, dbse 11.",
     ),
     "series": Recipe(
         "dsvae",
