@@ -190,14 +190,6 @@ def test_a_killed_run_goes_on_from_its_checkpoint(
     assert same(run, tmp_path / "whole" / "toy" / "dsvae" / "0")
 
 
-def test_a_run_killed_before_its_first_step_starts_anew(toy: str, out: Path):
-    run = out / "toy" / "dsvae" / "0"
-    run.mkdir(parents=True)
-    (run / "config.toml").write_text("[run]\n")
-    reproduce(Request(name=toy, out=out, rows=("dsvae",), seeds=1))
-    assert (run / "scores.json").is_file()
-
-
 def test_a_run_with_other_settings_is_said_not_mixed_in(toy: str, out: Path):
     request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
     reproduce(request)
