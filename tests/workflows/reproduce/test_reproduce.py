@@ -190,14 +190,6 @@ def test_a_killed_run_goes_on_from_its_checkpoint(
     assert same(run, tmp_path / "whole" / "toy" / "dsvae" / "0")
 
 
-def test_a_run_killed_before_its_first_step_starts_anew(toy: str, out: Path):
-    run = out / "toy" / "dsvae" / "0"
-    run.mkdir(parents=True)
-    (run / "config.toml").write_text("[run]\n")
-    reproduce(Request(name=toy, out=out, rows=("dsvae",), seeds=1))
-    assert (run / "scores.json").is_file()
-
-
 def test_a_run_with_other_settings_is_said_not_mixed_in(toy: str, out: Path):
     request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
     reproduce(request)
@@ -252,3 +244,14 @@ def test_runs_side_by_side_are_those_made_one_by_one(toy: str, out: Path, tmp_pa
     single = reproduce(Request(name=toy, out=tmp_path / "single", rows=rows, seeds=1))
     assert [row["mean"] for row in beside.rows] == [row["mean"] for row in single.rows]
     assert same(out / "toy" / "dbse" / "0", tmp_path / "single" / "toy" / "dbse" / "0")
+
+
+def test_a_run_killed_before_its_first_checkpoint_is_made_again(toy: str, out: Path):
+    request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
+    wanted = reproduce(request)
+    run = out / "toy" / "dsvae" / "0"
+    for path in [*run.glob("model.*"), *run.glob("checkpoints/*"), run / "scores.json"]:
+        path.unlink()
+    again = reproduce(request)
+    assert not again.failed
+    assert [row["mean"] for row in again.rows] == [row["mean"] for row in wanted.rows]

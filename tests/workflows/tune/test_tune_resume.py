@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import optuna
 import pytest
 
 from tests.workflows.tune.studies import TINY, rows, tiny_search
@@ -126,3 +127,29 @@ def test_who_comes_when_all_trials_are_taken_is_told_so(tmp_path: Path):
     with pytest.raises(ValueError, match="at work in other processes"):
         tune(tiny_search(), tmp_path, trials=1)
     claim.lock.release()
+
+
+def test_a_trial_stopped_between_two_draws_draws_what_it_would_have(tmp_path: Path, monkeypatch):
+    quiet, stopped = (enter(tiny_search(), tmp_path / name) for name in ("quiet", "stopped"))
+    for study in (quiet, stopped):
+        study.claim(2).lock.release()
+        study.study.tell(0, 1.0)
+    first = quiet.claim(2)
+    wanted = first.trial.params
+    assert len(wanted) > 1
+    plain, calls = optuna.Trial.suggest_float, []
+
+    def failing(self, *args, **rest):
+        calls.append(args)
+        if len(calls) == 2:
+            raise OSError("the disk is full")
+        return plain(self, *args, **rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.Trial, "suggest_float", failing)
+        with pytest.raises(OSError, match="full"):
+            stopped.claim(2)
+    second = stopped.claim(2)
+    assert second.trial.params == wanted
+    for claim in (first, second):
+        claim.done()

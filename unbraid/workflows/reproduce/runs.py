@@ -157,7 +157,6 @@ def _train(job: Job, console: Console | None) -> Outcome:
         "console": console, "device": job.device, "callbacks": [CpuMinutes()]
     }  # fmt: skip
     if not (job.path / CHECKPOINT).is_file():
-        config.unlink(missing_ok=True)  # it was stopped before its first step
         run_plan(plan, job.path, **how)
     else:
         kept = read_plan(config)

@@ -133,7 +133,11 @@ class Study:
         if lock is None:
             raise ValueError(f"trial {trial.number} of {self.folder} is held by another process.")
         self.study.sampler = make_sampler(self.seed, trial.number)
-        draw(trial, self.space)
+        try:
+            draw(trial, self.space)
+        except BaseException:  # a full disk, for example: others may go on with the trial
+            lock.release()
+            raise
         return Claim(trial, lock)
 
 
@@ -199,6 +203,9 @@ def draw(trial: optuna.Trial, space: Space) -> None:
     for name, entry in space.items():
         if entry.same:
             continue
+        if name in trial.params:  # by a process that was stopped: what follows is as it would be
+            _repeat_draw(trial, name)
+            continue
         if entry.choices:
             trial.suggest_categorical(name, [entry.word(choice) for choice in entry.choices])
         elif entry.whole:
@@ -206,3 +213,9 @@ def draw(trial: optuna.Trial, space: Space) -> None:
             trial.suggest_int(name, low, high, step=step, log=entry.log)
         else:
             trial.suggest_float(name, entry.low, entry.high, step=entry.step, log=entry.log)
+
+
+def _repeat_draw(trial: optuna.Trial, name: str) -> None:
+    """Take the random numbers that a value was drawn with, and leave the value."""
+    study, frozen = trial.study, trial.study.get_trials(deepcopy=False)[trial.number]
+    study.sampler.sample_independent(study, frozen, name, trial.distributions[name])
