@@ -18,7 +18,8 @@ from unbraid.methods.dsvae import DSVAE, DSVAEConfig
 from unbraid.nets import decoder_for, encoder_for
 from unbraid.records import Batch
 
-TINY = {"training": {"steps": 4, "batch_size": 24, "log_every": 2}}  # two epochs
+STEPS = {"steps": 4, "batch_size": 8, "log_every": 2, "validate_every": 2}
+TINY = {"training": STEPS | {"schedule": "constant", "patience": 0}}
 CONFIG = DSVAEConfig(static_dim=6, dynamic_dim=4, net=NET)
 
 

@@ -198,10 +198,8 @@ def check_kinds(path: Path, table: Any, kinds: Mapping[str, Any], required: bool
         raise ValueError(f"{path} is damaged: it holds {_shortly(table)} instead of a table.")
     for name, kind in kinds.items():
         if (name in table or required) and not isinstance(table.get(name), kind):
-            raise ValueError(
-                f"{path} is damaged: {name} is {_shortly(table.get(name, 'not there'))}. Restore "
-                "the file, or make it again."
-            )
+            said = f"{name} is {_shortly(table[name])}" if name in table else f"it has no {name}"
+            raise ValueError(f"{path} is damaged: {said}. Restore the file, or make it again.")
 
 
 def _shortly(value: Any) -> str:

@@ -214,7 +214,8 @@ def test_text_has_the_contrast_wcag_asks_for(scheme):
 
 
 def test_provenance_names_seed_steps_minutes_and_versions(tmp_path):
-    about = {"format": "unbraid-model-1", "unbraid": "0.0.1", "training": {
+    about = {"format": "unbraid-model-1", "unbraid": "0.0.1", "method": "dsvae",
+             "config": {}, "spec": {}, "training": {
         "seed": 3, "steps": 200, "minutes": 1.5, "reason": "finished"}}  # fmt: skip
     (tmp_path / "model.json").write_text(json.dumps(about))
     told = dict(provenance(tmp_path))

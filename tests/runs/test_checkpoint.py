@@ -17,6 +17,8 @@ from unbraid.runs.checkpoint import (
 
 STATE: dict[str, Any] = {
     "epoch": 3,
+    "global_step": 12,
+    "callbacks": {},
     "state_dict": {"method.a": torch.arange(6.0).reshape(2, 3), "method.b": torch.tensor(7)},
     "optimizer_states": [{"state": {0: {"step": torch.tensor(2.0)}, 1: {}}, "betas": (0.9, 0.999)}],
     "nested": [(1, (2, [3])), None, True, "text", 1.5, {"tensor": "not one"}, {}, [], ()],
@@ -62,7 +64,13 @@ def test_a_checkpoint_survives_the_disk(path: Path):
 
 
 def test_numbers_that_are_not_finite_survive(tmp_path: Path):
-    SafeCheckpointIO().save_checkpoint({"best": math.inf, "w": torch.ones(1)}, tmp_path / "a")
+    state = {
+        "best": math.inf,
+        "global_step": 1,
+        "callbacks": {},
+        "state_dict": {"w": torch.ones(1)},
+    }
+    SafeCheckpointIO().save_checkpoint(state, tmp_path / "a")
     assert read_checkpoint(tmp_path / "a")["best"] == math.inf
 
 
