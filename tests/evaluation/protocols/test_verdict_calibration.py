@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.evaluation.test_diagnosis import Glass, _found
 
+from tests.evaluation.protocols.test_diagnosis import Glass, _found
 from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.verdict import verdict
 
