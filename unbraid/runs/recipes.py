@@ -26,8 +26,8 @@ RECIPES = {
     "video": Recipe(
         "dsvae",
         "toy-sprites, 7 CPU-minutes, one seed: separation 92, every static factor 98 to 100 % from "
-        "s and motion 100 % from d, motion from s 14 % (of the way from chance to certainty); dbse: "
-        "accuracy of skin 55 % and trousers 35 % from s.",
+        "s and motion 100 % from d, motion from s 14 % (of the way from chance to certainty). "
+        "dbse: accuracy of skin 55 % and trousers 35 % from s.",
     ),
     "audio": Recipe(
         "dsvae",
