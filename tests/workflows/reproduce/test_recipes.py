@@ -46,7 +46,7 @@ def test_every_run_has_a_plan():
             for row in one.rows:
                 plan = one.plan(row, "paper", seed=0, budget=one.budget)
                 assert plan.data in DATASETS
-                assert plan.training.max_minutes == SUITE.minutes
+                assert plan.training.max_minutes == kind.minutes
 
 
 def test_the_choice_is_by_validation_over_data_sets_that_all_candidates_share(monkeypatch):

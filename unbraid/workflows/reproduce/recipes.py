@@ -47,6 +47,7 @@ class Kind:
     """The data sets and candidates of one kind of data."""
 
     kind: str
+    minutes: float
     data: tuple[DataSet, ...]
     rows: tuple[Row, ...]
 
@@ -57,7 +58,6 @@ class Suite:
 
     title: str
     seeds: int
-    minutes: float
     kinds: tuple[Kind, ...]
 
 
@@ -73,7 +73,7 @@ def comparisons(suite: Suite, kind: Kind) -> list[Comparison]:
         Comparison(
             name=f"{NAME}/{one.name}", given=NAME, title=f"{suite.title}: {one.name}",
             data=one.data, published=NAME, where="nowhere", seeds=suite.seeds,
-            minutes=suite.minutes, sets=one.sets, paper=PROTOCOL, rows=kind.rows, metrics=METRICS,
+            minutes=kind.minutes, sets=one.sets, paper=PROTOCOL, rows=kind.rows, metrics=METRICS,
         )
         for one in kind.data
     ]  # fmt: skip
