@@ -29,11 +29,12 @@ LENGTH = 8
 FORMATS = ("npz", "parquet")
 SETTINGS = {
     "method": {
-        "static_dim": 64, "dynamic_dim": 16,
+        "static_dim": 64,
+        "dynamic_dim": 16,
         "net": {"channels": [16, 32], "features": 64, "hidden": 64},
     },
     "training": {"steps": 2, "batch_size": 32},
-}  # fmt: skip
+}
 
 
 def make_videos(folder: Path, count: int) -> Path:
@@ -60,11 +61,14 @@ def measure(run: Path, videos: Path, out: Path, devices: int) -> dict[str, Any]:
     count = len(np.load(videos, mmap_mode="r"))
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
     return {
-        "sequences": count, "format": out.suffix, "devices": devices,
+        "sequences": count,
+        "format": out.suffix,
+        "devices": devices,
         "peak_mb": round(max(1000 * memory("VmHWM"), children if devices > 1 else 0)),
-        "seconds": round(seconds, 1), "sequences_per_second": round(count / seconds),
+        "seconds": round(seconds, 1),
+        "sequences_per_second": round(count / seconds),
         "file_mb": round(sum(path.stat().st_size for path in paths) / 1e6),
-    }  # fmt: skip
+    }
 
 
 def table(
@@ -79,9 +83,11 @@ def table(
         for count in counts:
             videos = make_videos(folder, count)
             words = {
-                "run": str(run), "videos": str(videos), "out": str(folder / f"codes.{suffix}"),
+                "run": str(run),
+                "videos": str(videos),
+                "out": str(folder / f"codes.{suffix}"),
                 "devices": devices,
-            }  # fmt: skip
+            }
             command = [sys.executable, "-m", "benchmarks.encode", "--one", json.dumps(words)]
             done = subprocess.run(
                 command, stdout=subprocess.PIPE, text=True, check=True, env=environment()

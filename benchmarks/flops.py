@@ -31,9 +31,7 @@ from unbraid.training.module import total
 AUTHORS_PRESET = "sprites/authors"
 AUTHORS = {"cdsvae": (128, 3013.0), "spyl": (100, 5742.0), "dbse": (128, 1393.0)}
 """Batch and GFLOP per step of the authors' own code, with their networks on Sprites."""
-SPRITES = Spec(
-    name="sprites", kind="video", frame=(3, 64, 64), length=8, size=8100, scale=(255.0,)
-)  # fmt: skip
+SPRITES = Spec(name="sprites", kind="video", frame=(3, 64, 64), length=8, size=8100, scale=(255.0,))
 LATE = 10**6  # a step at which every warm-up is over
 
 
@@ -127,10 +125,13 @@ def table(methods: Sequence[str], presets: Sequence[str]) -> Iterator[dict[str, 
             batch, authors = AUTHORS.get(method, (0, 0.0))
             theirs = authors if preset == AUTHORS_PRESET and batch == found["batch"] else None
             yield {
-                "method": method, "preset": preset, "batch": found["batch"],
-                "gflop_per_step": round(found["gflop"], 2), "authors_gflop": theirs,
+                "method": method,
+                "preset": preset,
+                "batch": found["batch"],
+                "gflop_per_step": round(found["gflop"], 2),
+                "authors_gflop": theirs,
                 "ratio": round(found["gflop"] / theirs, 4) if theirs else None,
-            }  # fmt: skip
+            }
 
 
 def main() -> None:

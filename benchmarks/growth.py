@@ -46,10 +46,13 @@ class Curve:
         at |= {self.name: size} if self.name in at else {}
         codes = {"static_dim": 4 * size, "dynamic_dim": size} if self.name == "codes" else {}
         return {
-            "method": method, "preset": self.preset, "length": at["length"], "settings": codes,
+            "method": method,
+            "preset": self.preset,
+            "length": at["length"],
+            "settings": codes,
             "training": {"batch_size": at["batch"]},
             "file": str(make_sequences(folder, self.kind, at["sequences"], at["length"])),
-        }  # fmt: skip
+        }
 
 
 CURVES = (
@@ -61,9 +64,12 @@ CURVES = (
     Curve(name="length", sizes=(20, 100, 300, 1000), kind="series", sequences=16),
 )
 COSTS = {
-    "gflop": "GFLOP per step", "seconds": "seconds per step", "peak_gb": "peak GB",
-    "work_gb": "peak GB beyond the model and a batch", "epoch_seconds": "seconds per epoch",
-}  # fmt: skip
+    "gflop": "GFLOP per step",
+    "seconds": "seconds per step",
+    "peak_gb": "peak GB",
+    "work_gb": "peak GB beyond the model and a batch",
+    "epoch_seconds": "seconds per epoch",
+}
 LABELS = {"length": "T", "batch": "batch", "sequences": "N", "codes": "D (S = 4 D)"}
 
 
@@ -112,10 +118,13 @@ def grow(curve: Curve, method: str, effort: Effort, folder: Path) -> Row:
         steps = [size // curve.batch for size in curve.sizes]
         costs["epoch_seconds"] = [n * t for n, t in zip(steps, costs["seconds"], strict=True)]
     return {
-        "method": method, "preset": curve.preset, "over": curve.name, "sizes": list(curve.sizes),
+        "method": method,
+        "preset": curve.preset,
+        "over": curve.name,
+        "sizes": list(curve.sizes),
         **costs,
         "exponents": {name: exponent(curve.sizes, values) for name, values in costs.items()},
-    }  # fmt: skip
+    }
 
 
 def shorter(curve: Curve) -> Curve:
@@ -129,11 +138,12 @@ def lines(row: Mapping[str, Any]) -> list[Row]:
     """Return the lines of a printed table, one per cost."""
     return [
         {
-            "method": row["method"], "cost": COSTS[name],
+            "method": row["method"],
+            "cost": COSTS[name],
             f"{LABELS[row['over']]}: cost": ", ".join(
                 f"{size}: {cost:.3g}" for size, cost in zip(row["sizes"], row[name], strict=True)
             ),
             "exponent": f"{round(slope, 2) + 0.0:.2f}",
         }
         for name, slope in row["exponents"].items()
-    ]  # fmt: skip
+    ]

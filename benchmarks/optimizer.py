@@ -89,13 +89,15 @@ def rows_of(seconds: dict[str, float], **facts: Any) -> list[dict[str, Any]]:
     passes = seconds["passes"]
     return [
         {
-            **facts, "optimiser": name, "its ms": 1000 * value,
+            **facts,
+            "optimiser": name,
+            "its ms": 1000 * value,
             "forward and backward ms": 1000 * passes,
             "share of the step": f"{value / (passes + value):.1%}",
         }
         for name, value in seconds.items()
         if name != "passes"
-    ]  # fmt: skip
+    ]
 
 
 def main(words: Sequence[str] | None = None) -> int:

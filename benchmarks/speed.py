@@ -27,8 +27,10 @@ def count(jobs: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return the GFLOP of jobs, counted in a process of its own: this one stays small."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.flops", "--jobs", json.dumps(list(jobs))],
-        capture_output=True, text=True, env=environment(),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
     if done.returncode:
         raise WorkerError(f"counting failed: {done.stderr.strip().splitlines()[-1]}")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -48,9 +50,15 @@ def check_baseline(folder: str) -> None:
         WorkerError: says what is wrong.
     """
     told = {
-        "method": "dbse", "preset": "sprites/fast", "batch": 2, "length": 8, "frame": [3, 64, 64],
-        "static_dim": 256, "dynamic_dim": 64, "size": 100,
-    }  # fmt: skip
+        "method": "dbse",
+        "preset": "sprites/fast",
+        "batch": 2,
+        "length": 8,
+        "frame": [3, 64, 64],
+        "static_dim": 256,
+        "dynamic_dim": 64,
+        "size": 100,
+    }
     for verb in ("train_step", "encode"):
         job = {"kind": "baseline", "verb": verb, "baseline": folder, "about": told}
         worker = Worker(job)
@@ -72,11 +80,13 @@ def measure(job: Mapping[str, Any], counted: Row, effort: Effort, baseline: str 
     """
     told = {"baseline": baseline, "about": about(job, counted)}
     row: Row = {
-        "method": job["method"], "preset": job["preset"], "precision": job["precision"],
+        "method": job["method"],
+        "preset": job["preset"],
+        "precision": job["precision"],
         "batch": counted["batch"],
         "gflop_per_step": round(counted["gflop"], 2),
         "gflop_recurrent": round(counted["recurrent"], 2),  # not among them
-    }  # fmt: skip
+    }
     theirs: list[Worker] = []
     for kind, verb in (("train", "train_step"), ("encoding", "encode")):
         ours, plain = Worker({**job, "kind": kind}), Worker({"kind": "kernels"})
@@ -92,11 +102,16 @@ def _training(ours: Worker, plain: Worker, counted: Row) -> Row:
     reached = counted["gflop"] / ours.median("each")
     matmul, convolution = plain.median("matmul"), plain.median("convolution")
     return {
-        "train_seq_s": ours.sequences_per_second, "step_s": ours.median("each"),
-        "train_peak_gb": ours.peak, "waiting": ours.waiting, "gflop_s": reached,
-        "matmul_gflop_s": matmul, "convolution_gflop_s": convolution,
-        "of_matmul": reached / matmul, "of_convolution": reached / convolution,
-    }  # fmt: skip
+        "train_seq_s": ours.sequences_per_second,
+        "step_s": ours.median("each"),
+        "train_peak_gb": ours.peak,
+        "waiting": ours.waiting,
+        "gflop_s": reached,
+        "matmul_gflop_s": matmul,
+        "convolution_gflop_s": convolution,
+        "of_matmul": reached / matmul,
+        "of_convolution": reached / convolution,
+    }
 
 
 def _encoding(ours: Worker) -> Row:
@@ -124,7 +139,11 @@ def waiting(jobs: Sequence[Mapping[str, Any]], effort: Effort) -> Iterator[Row]:
         with Team(worker) as team:
             team.measure(seconds=effort.seconds / 4, rounds=effort.rounds)
         yield {
-            "method": job["method"], "preset": job["preset"], "data": job["data"],
-            "train_seq_s": worker.sequences_per_second, "step_s": worker.median("each"),
-            "train_peak_gb": worker.peak, "waiting": worker.waiting,
-        }  # fmt: skip
+            "method": job["method"],
+            "preset": job["preset"],
+            "data": job["data"],
+            "train_seq_s": worker.sequences_per_second,
+            "step_s": worker.median("each"),
+            "train_peak_gb": worker.peak,
+            "waiting": worker.waiting,
+        }

@@ -40,11 +40,13 @@ def start_up(times: int = 5) -> list[dict[str, Any]]:
             torch[name] = json.loads(done.stdout.splitlines()[-1])
     return [
         {
-            "command": name, "seconds": statistics.median(seconds[name]),
-            "CPU seconds": statistics.median(cpu[name]), "loads torch": torch[name],
+            "command": name,
+            "seconds": statistics.median(seconds[name]),
+            "CPU seconds": statistics.median(cpu[name]),
+            "loads torch": torch[name],
         }
         for name in PROBES
-    ]  # fmt: skip
+    ]
 
 
 def children_cpu() -> float:

@@ -48,9 +48,13 @@ def open_sequences(path: str) -> Corpus:
     x = np.load(path, mmap_mode="r")
     kind: Kind = {5: "video", 4: "series", 3: "audio"}[x.ndim]  # type: ignore[assignment]
     spec = Spec(
-        name="synthetic", kind=kind, frame=x.shape[2:], length=x.shape[1], size=len(x),
+        name="synthetic",
+        kind=kind,
+        frame=x.shape[2:],
+        length=x.shape[1],
+        size=len(x),
         scale=(255.0 if kind == "video" else 1.0,),
-    )  # fmt: skip
+    )
     every, one = (Split(spec=spec, x=x, rows=np.arange(count)) for count in (len(x), 1))
     return Corpus(spec=spec, train=every, validation=one, test=every)
 
@@ -70,9 +74,10 @@ class Pace(lightning.Callback):
         now, waited = time.perf_counter(), trainer.train_dataloader.waited
         if self.left == 0:
             facts = {
-                "seconds": now - self.began, "waited": waited - self.waited,
+                "seconds": now - self.began,
+                "waited": waited - self.waited,
                 "sequences": self.sequences,
-            }  # fmt: skip
+            }
             self.left = self.ask(facts)
             self.waited, self.sequences = waited, 0
             self.began = time.perf_counter()

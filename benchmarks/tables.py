@@ -9,22 +9,41 @@ from pathlib import Path
 from typing import Any
 
 SPEED = {
-    "method": "method", "preset": "preset", "precision": "precision", "batch": "batch",
+    "method": "method",
+    "preset": "preset",
+    "precision": "precision",
+    "batch": "batch",
     "gflop_per_step": "GFLOP/step",
-    "train_seq_s": "training seq/s", "train_peak_gb": "peak GB", "waiting": "waiting",
-    "encode_seq_s": "encoding seq/s", "encode_peak_gb": "peak GB, encoding", "gflop_s": "GFLOP/s",
-    "of_matmul": "of matmul", "of_convolution": "of convolution",
-}  # fmt: skip
+    "train_seq_s": "training seq/s",
+    "train_peak_gb": "peak GB",
+    "waiting": "waiting",
+    "encode_seq_s": "encoding seq/s",
+    "encode_peak_gb": "peak GB, encoding",
+    "gflop_s": "GFLOP/s",
+    "of_matmul": "of matmul",
+    "of_convolution": "of convolution",
+}
 WAITING = {
-    "method": "method", "preset": "preset", "data": "data", "train_seq_s": "training seq/s",
-    "step_s": "seconds per step", "train_peak_gb": "peak GB", "waiting": "waiting",
-}  # fmt: skip
+    "method": "method",
+    "preset": "preset",
+    "data": "data",
+    "train_seq_s": "training seq/s",
+    "step_s": "seconds per step",
+    "train_peak_gb": "peak GB",
+    "waiting": "waiting",
+}
 BASELINE = {
-    "method": "method", "preset": "preset", "precision": "precision", "baseline": "baseline",
-    "baseline_train_seq_s": "its training seq/s", "train_ratio": "ours / its",
-    "baseline_encode_seq_s": "its encoding seq/s", "encode_ratio": "ours / its, encoding",
-    "baseline_train_peak_gb": "its peak GB", "memory_ratio": "ours / its, memory",
-}  # fmt: skip
+    "method": "method",
+    "preset": "preset",
+    "precision": "precision",
+    "baseline": "baseline",
+    "baseline_train_seq_s": "its training seq/s",
+    "train_ratio": "ours / its",
+    "baseline_encode_seq_s": "its encoding seq/s",
+    "encode_ratio": "ours / its, encoding",
+    "baseline_train_peak_gb": "its peak GB",
+    "memory_ratio": "ours / its, memory",
+}
 SHARES = ("waiting", "of_matmul", "of_convolution")
 
 
@@ -55,7 +74,12 @@ def machine() -> dict[str, Any]:
         cpu = found[0].partition(":")[2].strip() if found else cpu
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     return {
-        "cpu": cpu, "cores": os.cpu_count(), "threads": os.environ.get("OMP_NUM_THREADS", "all"),
-        "load at start": load, "python": platform.python_version(), "torch": version("torch"),
-        "unbraid": version("unbraid"), "when": time.strftime("%Y-%m-%d %H:%M"),
-    }  # fmt: skip
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
+        "load at start": load,
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "unbraid": version("unbraid"),
+        "when": time.strftime("%Y-%m-%d %H:%M"),
+    }

@@ -39,9 +39,12 @@ class Worker:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 closed by `kill`
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker", json.dumps(self.job)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
             env=environment(),
-        )  # fmt: skip
+        )
         self.turns: list[dict[str, Any]] = []
         self.times = 1
         self.peak = self.floor = 0.0
@@ -126,9 +129,11 @@ class Team:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for worker in self.workers:
             worker.kill() if error else worker.end()
 

@@ -20,9 +20,12 @@ class PatchEncoder(nn.Module):
         self.features = features  # what posteriors ask for
         patches = (frame[1] // 8) * (frame[2] // 8)
         self.net = nn.Sequential(
-            nn.Conv2d(frame[0], 32, kernel_size=8, stride=8), nn.GELU(), nn.Flatten(),
-            nn.Linear(32 * patches, features), nn.GELU(),
-        )  # fmt: skip
+            nn.Conv2d(frame[0], 32, kernel_size=8, stride=8),
+            nn.GELU(),
+            nn.Flatten(),
+            nn.Linear(32 * patches, features),
+            nn.GELU(),
+        )
 
     def forward(self, batch: Batch) -> Features:
         return per_step(self.net, batch.x, batch.mask)  # padded steps never reach the net

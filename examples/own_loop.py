@@ -36,9 +36,14 @@ loader = DataLoader(
     range(len(corpus.train)), batch_size=32, shuffle=True, collate_fn=corpus.train.take
 )
 trainer = lightning.Trainer(
-    max_steps=steps, max_epochs=-1, accelerator="cpu", logger=False, enable_checkpointing=False,
-    enable_progress_bar=False, enable_model_summary=False,
-)  # fmt: skip
+    max_steps=steps,
+    max_epochs=-1,
+    accelerator="cpu",
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
+)
 trainer.fit(module, loader)
 
 codes = unbraid.embed(module.method.eval(), corpus.test)

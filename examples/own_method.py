@@ -39,9 +39,12 @@ class SlowVAE(unbraid.VariationalMethod):
     Config = SlowConfig
 
     def __init__(
-        self, spec: Spec, config: SlowConfig,
-        encoder: Encoder | None = None, decoder: Decoder | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        spec: Spec,
+        config: SlowConfig,
+        encoder: Encoder | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net

@@ -15,9 +15,10 @@ PACKAGE = Path(unbraid.__file__).parent
 MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text()
 LARGEST = 15
 FOLDERS = [
-    p for p in PACKAGE.rglob("*")
+    p
+    for p in PACKAGE.rglob("*")
     if p.is_dir() and p.name != "__pycache__" and "presets" not in p.parts
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.relative_to(PACKAGE).as_posix())
@@ -60,9 +61,14 @@ def test_a_training_step_runs_through_the_files_of_the_map(tmp_path):
     sys.setprofile(watch := Watch())
     try:
         unbraid.fit(
-            corpus, "cdsvae", preset="none", settings=settings, out=tmp_path, device="cpu",
+            corpus,
+            "cdsvae",
+            preset="none",
+            settings=settings,
+            out=tmp_path,
+            device="cpu",
             callbacks=[watch],
-        )  # fmt: skip
+        )
     finally:
         sys.setprofile(before)
     told = MAP.split("<!-- step -->")[1].split("<!-- end of step -->")[0]

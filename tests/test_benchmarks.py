@@ -21,9 +21,15 @@ from unbraid.records import Spec
 
 EXAMPLE = Path(run.__file__).parent / "example_baseline"
 TOLD: dict[str, Any] = {
-    "method": "dbse", "preset": "sprites/fast", "batch": 3, "length": 4, "frame": [3, 32, 32],
-    "static_dim": 5, "dynamic_dim": 2, "size": 10,
-}  # fmt: skip
+    "method": "dbse",
+    "preset": "sprites/fast",
+    "batch": 3,
+    "length": 4,
+    "frame": [3, 32, 32],
+    "static_dim": 5,
+    "dynamic_dim": 2,
+    "size": 10,
+}
 
 
 def small_method(name: str) -> Any:
@@ -58,8 +64,13 @@ def test_flops_are_printed_as_json_lines_and_nothing_else(monkeypatch, capsys):
     assert [row["method"] for row in rows] == ["dsvae", "dbse"]
     for row in rows:
         assert list(row) == [
-            "method", "preset", "batch", "gflop_per_step", "authors_gflop", "ratio",
-        ]  # fmt: skip
+            "method",
+            "preset",
+            "batch",
+            "gflop_per_step",
+            "authors_gflop",
+            "ratio",
+        ]
         assert row["authors_gflop"] is None and row["ratio"] is None
 
 
@@ -83,8 +94,9 @@ def test_the_size_of_a_curve_is_the_only_thing_that_grows(tmp_path):
         growth.Curve(name="length", sizes=(4, 8)).job(n, "dbse", tmp_path) for n in (4, 8)
     )
     assert [np.load(job["file"]).shape for job in (small, large)] == [
-        (128, 4, 3, 64, 64), (128, 8, 3, 64, 64),
-    ]  # fmt: skip
+        (128, 4, 3, 64, 64),
+        (128, 8, 3, 64, 64),
+    ]
     differ = {key for key in small if small[key] != large[key]}
     assert differ == {"length", "file"}
 
@@ -142,10 +154,13 @@ def test_a_bad_adapter_ends_the_run_with_code_2_before_anything_is_measured(tmp_
 
 def test_training_is_timed_in_turns_in_processes_of_their_own(tmp_path):
     job = {
-        "kind": "train", "method": "dbse", "preset": "sprites/fast",
-        "file": str(growth.make_sequences(tmp_path, "video", 8, 2)), "training": {"batch_size": 4},
+        "kind": "train",
+        "method": "dbse",
+        "preset": "sprites/fast",
+        "file": str(growth.make_sequences(tmp_path, "video", 8, 2)),
+        "training": {"batch_size": 4},
         "settings": {"net": {"channels": [4, 4], "hidden": 8}, "static_dim": 4, "dynamic_dim": 4},
-    }  # fmt: skip
+    }
     worker = Worker(job)
     with Team(worker) as team:
         team.measure(seconds=0.0, rounds=(2, 2))
@@ -170,8 +185,11 @@ def test_starting_up_loads_no_torch():
 def test_a_table_shows_shares_in_percent_and_leaves_blanks():
     rows = [{"method": "dbse", "waiting": 0.0123}, {"method": "spyl", "waiting": None}]
     assert markdown(rows).splitlines() == [
-        "| method | waiting |", "| --- | --- |", "| dbse | 1.2% |", "| spyl |  |",
-    ]  # fmt: skip
+        "| method | waiting |",
+        "| --- | --- |",
+        "| dbse | 1.2% |",
+        "| spyl |  |",
+    ]
 
 
 def test_encoding_is_measured_in_a_process_of_its_own(tmp_path):

@@ -30,8 +30,9 @@ def run(script: Path, steps: int, out: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_example_runs_and_its_loss_falls(script, steps, capsys, monkeypatch, tmp_path):
     run(script, steps, tmp_path, monkeypatch)
     lines = [line for line in capsys.readouterr().out.splitlines() if "reconstruction" in line]
-    first, last = (float(line.split("'reconstruction': ")[1].split(",")[0]) for line in
-                   (lines[0], lines[-1]))  # fmt: skip
+    first, last = (
+        float(line.split("'reconstruction': ")[1].split(",")[0]) for line in (lines[0], lines[-1])
+    )
     assert last < first
 
 

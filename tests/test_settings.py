@@ -65,8 +65,10 @@ def test_a_misspelt_setting_inside_a_table_names_the_table():
         ({"rate": True}, "here: rate must be a number, got True."),
         ({"on": 1}, "here: on must be true or false, got 1."),
         ({"name": 3}, "here: name must be text, got 3."),
-        ({"kind": "rigth"}, "here: kind must be one of left, right, got 'rigth'. "
-         "Did you mean 'right'?"),
+        (
+            {"kind": "rigth"},
+            "here: kind must be one of left, right, got 'rigth'. Did you mean 'right'?",
+        ),
         ({"inner": 3}, "here: inner must be a table, got 3."),
         ({"inner": {"size": 1.5}}, "here: inner: size must be a whole number, got 1.5."),
         ({"inner": {"sizes": 3}}, "here: inner: sizes must be a list, e.g. [64, 128], got 3."),
@@ -74,7 +76,7 @@ def test_a_misspelt_setting_inside_a_table_names_the_table():
         ({"limit": "high"}, "here: limit must be a number, got 'high'."),
         ({"rate": -1}, "here: rate must not be negative, got -1.0."),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_told_what_was_wanted(table: dict, sentence: str):
     with pytest.raises(ValueError) as error:
         build(Outer, table, where="here")

@@ -14,16 +14,27 @@ def test_right_axes_pass(shape: tuple[int, ...], axes: str):
 @pytest.mark.parametrize(
     ("shape", "axes", "sentence"),
     [
-        ((8, 3, 64, 64), "B T C H W", "x must have axes (B, T, C, H, W), got shape "
-         "(8, 3, 64, 64). Add a batch axis with x[None]."),
+        (
+            (8, 3, 64, 64),
+            "B T C H W",
+            "x must have axes (B, T, C, H, W), got shape "
+            "(8, 3, 64, 64). Add a batch axis with x[None].",
+        ),
         ((8, 3), "B T C H W", "x must have axes (B, T, C, H, W), got shape (8, 3)."),
         ((8, 3, 2), "B T", "x must have axes (B, T), got shape (8, 3, 2)."),
-        ((8, 4, 1, 6, 6), "B T 3 H W", "x must have axes (B, T, 3, H, W), got shape "
-         "(8, 4, 1, 6, 6)."),
-        ((8, 0), "B T", "x must have axes (B, T), got shape (8, 0). "
-         "Axis T is empty: there is nothing to work on."),
+        (
+            (8, 4, 1, 6, 6),
+            "B T 3 H W",
+            "x must have axes (B, T, 3, H, W), got shape (8, 4, 1, 6, 6).",
+        ),
+        (
+            (8, 0),
+            "B T",
+            "x must have axes (B, T), got shape (8, 0). "
+            "Axis T is empty: there is nothing to work on.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_axes_are_told_what_was_wanted(shape: tuple[int, ...], axes: str, sentence: str):
     with pytest.raises(ShapeError) as error:
         check_axes("x", shape, axes)

@@ -9,11 +9,25 @@ import numpy as np
 import pytest
 
 TINY = [
-    "--set", "data.train=12", "--set", "data.validation=4", "--set", "data.test=8",
-    "--set", "training.steps=3", "--set", "training.batch_size=4",
-    "--set", "method.net.channels=[4,4,4,4]", "--set", "method.net.hidden=8",
-    "--set", "method.static_dim=4", "--set", "method.dynamic_dim=4",
-]  # fmt: skip
+    "--set",
+    "data.train=12",
+    "--set",
+    "data.validation=4",
+    "--set",
+    "data.test=8",
+    "--set",
+    "training.steps=3",
+    "--set",
+    "training.batch_size=4",
+    "--set",
+    "method.net.channels=[4,4,4,4]",
+    "--set",
+    "method.net.hidden=8",
+    "--set",
+    "method.static_dim=4",
+    "--set",
+    "method.dynamic_dim=4",
+]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +79,7 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
         (["data", "prepare", "sprtes"], "Did you mean 'sprites'?"),
         (["data", "prepare", "sprites", "--download"], "Give --root DIR"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_ends_in_a_sentence_and_code_2(run_program, words, sentence):
     code, _, err = run_program(*words)
     assert code == 2
@@ -89,7 +103,7 @@ def test_a_run_is_never_overwritten(run_program, trained):
         ("sample", {"x"}),
         ("interpolate", {"a", "b", "x"}),
     ],
-)  # fmt: skip
+)
 def test_using_a_run_writes_arrays_and_pictures(run_program, trained, tmp_path, command, arrays):
     code, out, _ = run_program(command, str(trained), "--out", str(tmp_path))
     assert code == 0

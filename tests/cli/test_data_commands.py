@@ -110,7 +110,7 @@ def test_a_set_that_is_not_here_is_a_finding_with_the_way_to_get_it(run_data):
         (["prepare", "sprites", "--root", "nowhere"], "root must be a folder"),
         (["prepare", "sprites", "--set", "data.tarin=3"], "Did you mean 'train'?"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_ends_in_a_sentence_and_code_2(run_data, words, sentence):
     code, _, err = run_data(*words)
     assert code == 2

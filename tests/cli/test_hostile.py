@@ -16,8 +16,15 @@ from unbraid.safety import limits
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit, run_folder
 
-SMALL = ["method.static_dim=2", "method.dynamic_dim=2", "method.net.hidden=4", "training.steps=1",
-         "data.train=8", "data.validation=2", "data.test=3"]  # fmt: skip
+SMALL = [
+    "method.static_dim=2",
+    "method.dynamic_dim=2",
+    "method.net.hidden=4",
+    "training.steps=1",
+    "data.train=8",
+    "data.validation=2",
+    "data.test=3",
+]
 
 
 @pytest.fixture(scope="module")

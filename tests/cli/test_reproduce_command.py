@@ -32,8 +32,10 @@ def test_the_list_is_for_people_and_for_scripts(run_program):
         fact["name"]: fact for fact in json.loads(run_program("reproduce", "--list", "--json")[1])
     }
     assert found["sprites"]["targets"] == {
-        "accuracy_pct": 100.0, "inception_score": 8.94, "intra_entropy_H(y|x)": 0.006
-    }  # fmt: skip
+        "accuracy_pct": 100.0,
+        "inception_score": 8.94,
+        "intra_entropy_H(y|x)": 0.006,
+    }
     assert found["physionet"]["rows"]["raw"] == "raw features"
     assert found["physionet"]["seeds"] == 5
 

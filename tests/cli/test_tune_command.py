@@ -5,11 +5,23 @@ import sys
 import pytest
 
 TINY = [
-    "--set", "data.train=12", "--set", "data.validation=6", "--set", "data.test=3",
-    "--set", "training.steps=4", "--set", "training.batch_size=4",
-    "--set", "method.static_dim=4", "--set", "method.dynamic_dim=4",
-    "--set", "method.net.hidden=8",
-]  # fmt: skip
+    "--set",
+    "data.train=12",
+    "--set",
+    "data.validation=6",
+    "--set",
+    "data.test=3",
+    "--set",
+    "training.steps=4",
+    "--set",
+    "training.batch_size=4",
+    "--set",
+    "method.static_dim=4",
+    "--set",
+    "method.dynamic_dim=4",
+    "--set",
+    "method.net.hidden=8",
+]
 
 
 def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(run_program, tmp_path):

@@ -70,8 +70,10 @@ def test_a_label_named_split_decides():
     words = np.array(["test", "train", "validation", "train", "test"])
     rows = deal_rows(5, {"split": words}, SplitConfig())
     assert {part: rows[part].tolist() for part in PARTS} == {
-        "train": [1, 3], "validation": [2], "test": [0, 4],
-    }  # fmt: skip
+        "train": [1, 3],
+        "validation": [2],
+        "test": [0, 4],
+    }
 
 
 def test_validation_is_cut_from_training_by_group_if_it_is_not_named():
@@ -169,11 +171,18 @@ def test_a_mask_of_numbers_is_a_mask():
 def _series(count: int = 10) -> Collection:
     rng = np.random.default_rng(0)
     return Collection(
-        name="mine", kind="series", x=rng.normal(5, 3, (count, 4, 2, 3)).astype(np.float32),
-        lengths=np.full(count, 3), observed=rng.random((count, 4, 2, 3)) < 0.9,
-        labels={"who": np.arange(count)}, static=(Factor(name="who", classes=count),),
-        channels=("a", "b", "c"), rate=2.0, skipped={"x.csv": "empty"}, stand_in="other",
-    )  # fmt: skip
+        name="mine",
+        kind="series",
+        x=rng.normal(5, 3, (count, 4, 2, 3)).astype(np.float32),
+        lengths=np.full(count, 3),
+        observed=rng.random((count, 4, 2, 3)) < 0.9,
+        labels={"who": np.arange(count)},
+        static=(Factor(name="who", classes=count),),
+        channels=("a", "b", "c"),
+        rate=2.0,
+        skipped={"x.csv": "empty"},
+        stand_in="other",
+    )
 
 
 def test_a_corpus_says_what_the_collection_said():
@@ -187,8 +196,9 @@ def test_a_corpus_says_what_the_collection_said():
     assert spec.static == collection.static
     assert corpus.skipped == {"x.csv": "empty"}
     assert corpus.test.label("who").tolist() == [9, 8]
-    wanted = fit_scale(collection.x, rows["train"], observed=collection.observed,
-                       lengths=collection.lengths)  # fmt: skip
+    wanted = fit_scale(
+        collection.x, rows["train"], observed=collection.observed, lengths=collection.lengths
+    )
     assert (spec.offset, spec.scale) == wanted
 
 

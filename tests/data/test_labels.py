@@ -75,9 +75,13 @@ def test_labels_of_unequal_length_are_refused():
 
 def test_factors_are_static_unless_they_move():
     labels = {
-        "who": ["a", "b"], "action": ["run", "walk"], "state": [[0, 1], [1, 0]], "load": [0.1, 0.2],
-        "name": ["x.wav", "y.wav"], "split": ["train", "test"],
-    }  # fmt: skip
+        "who": ["a", "b"],
+        "action": ["run", "walk"],
+        "state": [[0, 1], [1, 0]],
+        "load": [0.1, 0.2],
+        "name": ["x.wav", "y.wav"],
+        "split": ["train", "test"],
+    }
     kept, static, dynamic = encode_labels(labels, dynamic=["action"])
     assert [factor.name for factor in static] == ["who", "load"]
     assert [factor.name for factor in dynamic] == ["action", "state"]

@@ -43,9 +43,14 @@ def _same(a: Judge, b: Judge) -> bool:
 def test_a_judge_learns_a_small_set_by_heart(corpus: Corpus):
     few = corpus.train.select(slice(0, 24))
     config = JudgeConfig(
-        channels=(4, 8, 16, 32), features=32, hidden=32, lr=1e-2, batch_size=12, max_epochs=30,
+        channels=(4, 8, 16, 32),
+        features=32,
+        hidden=32,
+        lr=1e-2,
+        batch_size=12,
+        max_epochs=30,
         patience=30,
-    )  # fmt: skip
+    )
     found = judges.test_accuracy(fit_judge(replace(corpus, train=few, validation=few), config), few)
     assert set(found) == {"skin", "style", "hair", "top", "trousers", "motion"}
     assert min(found.values()) > 0.9
@@ -74,9 +79,7 @@ def test_a_judge_may_learn_from_some_steps_and_judges_all(corpus: Corpus, monkey
 
 
 def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
-    others = replace(
-        corpus, validation=_shuffled(corpus.validation), test=_shuffled(corpus.test)
-    )  # fmt: skip
+    others = replace(corpus, validation=_shuffled(corpus.validation), test=_shuffled(corpus.test))
     assert _same(judge, fit_judge(others, TINY))
     assert not _same(judge, fit_judge(replace(corpus, train=_shuffled(corpus.train)), TINY))
 
@@ -107,7 +110,7 @@ VOICES = {"speakers": 4, "validation_speakers": 2, "test_speakers": 2, "utteranc
 
 @pytest.mark.parametrize(
     ("name", "sizes"), [("toy-series", FEW), ("toy-voices", VOICES), ("toy-digits", FEW)]
-)  # fmt: skip
+)
 def test_any_kind_can_be_judged_and_labels_per_step_too(name: str, sizes: dict[str, int]):
     small = load_data(name, sizes)
     found = fit_judge(small, replace(TINY, batch_size=8))
@@ -151,7 +154,7 @@ def test_a_saved_judge_comes_back_exactly(judge: Judge, corpus: Corpus, tmp_path
         ("judge.safetensors", "no weights", "is damaged or not a safetensors file"),
         ("judge.json", None, "Make a judge with `unbraid judge fit`"),
     ],
-)  # fmt: skip
+)
 def test_damaged_and_foreign_files_are_refused(judge: Judge, tmp_path: Path, file, text, sentence):
     save_judge(judge, tmp_path, {**ABOUT, "fingerprint": "0"})
     (tmp_path / file).unlink()
@@ -182,7 +185,7 @@ def _brighter(corpus: Corpus) -> Corpus:
         lambda corpus: replace(corpus, test=corpus.test.select(slice(0, 4))),
         lambda corpus: replace(corpus, spec=replace(corpus.spec, scale=(256.0,))),
     ],
-)  # fmt: skip
+)
 def test_other_data_are_refused(corpus: Corpus, change):
     about = {**ABOUT, "fingerprint": judges.fingerprint(corpus)}
     judges.check_judge(about, load_data("toy-sprites", SIZES))
@@ -215,11 +218,15 @@ def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
     sizes = {"train": 12, "validation": 4, "test": 8}
     net = {"channels": [4, 4, 4, 4], "hidden": 8}
     run = fit(
-        "toy-sprites", "dsvae", out=tmp_path, settings={
-            "data": sizes, "training": {"steps": 2, "batch_size": 4},
+        "toy-sprites",
+        "dsvae",
+        out=tmp_path,
+        settings={
+            "data": sizes,
+            "training": {"steps": 2, "batch_size": 4},
             "method": {"static_dim": 4, "dynamic_dim": 4, "net": net},
         },
-    )  # fmt: skip
+    )
     made = {"channels": [4, 4, 4, 4], "hidden": 8, "max_steps": 2}
     folder = judging.fit_judge(
         "toy-sprites", settings={"data": sizes, "judge": made}, out=tmp_path / "judges"

@@ -9,9 +9,7 @@ from unbraid.nets.series import SMALLEST_SCALE, SeriesDecoder, SeriesEncoder
 from unbraid.records import Batch, Codes, Spec
 
 FRAMES = {"video": (1, 8, 8), "audio": (7,), "series": (4, 3)}
-NET = NetConfig(
-    channels=(4, 6), features=5, hidden=8, series_layers=(8, 12, 8), audio_hidden=9
-)  # fmt: skip
+NET = NetConfig(channels=(4, 6), features=5, hidden=8, series_layers=(8, 12, 8), audio_hidden=9)
 
 
 def spec(kind: str, missing: bool = False) -> Spec:

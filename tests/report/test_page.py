@@ -126,11 +126,15 @@ def test_an_animation_has_a_still_for_those_who_want_less_motion():
 def test_names_from_outside_are_escaped_everywhere():
     evil = '"><script>alert(1)</script>'
     page = Page(
-        title=evil, verdict=evil, facts=[(evil, evil)],
+        title=evil,
+        verdict=evil,
+        facts=[(evil, evil)],
         tables=[Table(evil, [evil, "note"], [[evil, evil]], evil)],
         pictures=[Picture(evil, evil, "image/png", _png(), evil)],
-        config_text=evil, provenance=[(evil, evil)], command=evil,
-    )  # fmt: skip
+        config_text=evil,
+        provenance=[(evil, evil)],
+        command=evil,
+    )
     text = render(page)
     assert "<script" not in text
     reader = _Reader(text)
@@ -155,8 +159,16 @@ def test_headings_go_down_one_level_at_a_time():
 def test_everything_given_can_be_read_on_the_page():
     page = _Reader(render(PAGE))
     words = " ".join(text for _, text in page.words)
-    wanted = ["d tells motion & little else.", "s 64, d < 32", "97.0 ± 1.0", "In %.", "fine",
-              'method = "dbse"', "unbraid report runs/a", "Played."]  # fmt: skip
+    wanted = [
+        "d tells motion & little else.",
+        "s 64, d < 32",
+        "97.0 ± 1.0",
+        "In %.",
+        "fine",
+        'method = "dbse"',
+        "unbraid report runs/a",
+        "Played.",
+    ]
     assert [text for text in wanted if text not in words] == []
     assert len(page.all("details")) == 1
 
@@ -214,9 +226,14 @@ def test_text_has_the_contrast_wcag_asks_for(scheme):
 
 
 def test_provenance_names_seed_steps_minutes_and_versions(tmp_path):
-    about = {"format": "unbraid-model-1", "unbraid": "0.0.1", "method": "dsvae",
-             "config": {}, "spec": {}, "training": {
-        "seed": 3, "steps": 200, "minutes": 1.5, "reason": "finished"}}  # fmt: skip
+    about = {
+        "format": "unbraid-model-1",
+        "unbraid": "0.0.1",
+        "method": "dsvae",
+        "config": {},
+        "spec": {},
+        "training": {"seed": 3, "steps": 200, "minutes": 1.5, "reason": "finished"},
+    }
     (tmp_path / "model.json").write_text(json.dumps(about))
     told = dict(provenance(tmp_path))
     assert (told["seed"], told["steps"], told["minutes"]) == ("3", "200", "1.5")

@@ -20,17 +20,33 @@ from unbraid.cli import main
 
 # Imported once, here, so that a forked process starts at once.
 OURS = (
-    "training.fit", "workflows.evaluate.measure", "workflows.evaluate.page",
-    "workflows.evaluate.judging", "workflows.reproduce.comparison", "workflows.tune.tuning",
-    "workflows.export.job", "workflows.check.preview", "workflows.check.doctor",
-    "workflows.check.words", "data.readers.tables.frames", "data.readers.videos",
-    "data.readers.sounds", "screen",
-)  # fmt: skip
+    "training.fit",
+    "workflows.evaluate.measure",
+    "workflows.evaluate.page",
+    "workflows.evaluate.judging",
+    "workflows.reproduce.comparison",
+    "workflows.tune.tuning",
+    "workflows.export.job",
+    "workflows.check.preview",
+    "workflows.check.doctor",
+    "workflows.check.words",
+    "data.readers.tables.frames",
+    "data.readers.videos",
+    "data.readers.sounds",
+    "screen",
+)
 OTHERS = (
-    "sklearn.svm", "sklearn.ensemble", "sklearn.manifold", "sklearn.neighbors",
-    "sklearn.linear_model", "sklearn.model_selection", "matplotlib.figure",
-    "matplotlib.backends.backend_agg", "soundfile", "av",
-)  # fmt: skip
+    "sklearn.svm",
+    "sklearn.ensemble",
+    "sklearn.manifold",
+    "sklearn.neighbors",
+    "sklearn.linear_model",
+    "sklearn.model_selection",
+    "matplotlib.figure",
+    "matplotlib.backends.backend_agg",
+    "soundfile",
+    "av",
+)
 for _name in (*(f"unbraid.{name}" for name in OURS), *OTHERS):
     import_module(_name)
 

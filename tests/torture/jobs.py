@@ -14,10 +14,16 @@ from typing import Any
 from tests.torture.harness import Ended, program
 
 SMALL = (
-    "method.static_dim=2", "method.dynamic_dim=2", "method.net.hidden=4", "training.steps=3",
-    "training.batch_size=4", "training.log_every=1", "training.checkpoint_every=2",
-    "training.validate_every=3", "training.precision=fp32",
-)  # fmt: skip
+    "method.static_dim=2",
+    "method.dynamic_dim=2",
+    "method.net.hidden=4",
+    "training.steps=3",
+    "training.batch_size=4",
+    "training.log_every=1",
+    "training.checkpoint_every=2",
+    "training.validate_every=3",
+    "training.precision=fp32",
+)
 DATA = ("data.train=12", "data.validation=3", "data.test=8", "data.windows=4")
 RUN = Path("runs/toy-series/dsvae/0")
 COMPARISON = """
@@ -69,10 +75,14 @@ def _fitted(folder: Path) -> Any:
     run = folder / RUN
     about = json.loads((run / "model.json").read_text())
     return (
-        (run / "model.safetensors").read_bytes(), _rows(run / "log.csv"),
-        _rows(run / "validation.csv"), (run / "splits.csv").read_bytes(),
-        (run / "config.toml").read_bytes(), about["training"]["steps"], about["spec"],
-    )  # fmt: skip
+        (run / "model.safetensors").read_bytes(),
+        _rows(run / "log.csv"),
+        _rows(run / "validation.csv"),
+        (run / "splits.csv").read_bytes(),
+        (run / "config.toml").read_bytes(),
+        about["training"]["steps"],
+        about["spec"],
+    )
 
 
 def _fit_again(folder: Path) -> list[Any]:
@@ -119,12 +129,21 @@ JOBS = {
     "report": Job(["report", RUN], _reported, needs_run=True),
     "encode": Job(["encode", RUN, "--batch-size", 2, "--out", "codes.npz"], _encoded, True),
     "tune": Job(
-        ["tune", "toy-series", "-m", "dsvae", "--trials", 2, "--out", "tuned",
-         *sets(*SMALL, *DATA)],
+        [
+            "tune",
+            "toy-series",
+            "-m",
+            "dsvae",
+            "--trials",
+            2,
+            "--out",
+            "tuned",
+            *sets(*SMALL, *DATA),
+        ],
         _tuned,
     ),
     "reproduce": Job(["reproduce", "mine.toml", "--out", "made"], _reproduced),
-}  # fmt: skip
+}
 
 
 def furnish(folder: Path, job: Job, trained: Path) -> Path:

@@ -9,8 +9,14 @@ from tests.torture.harness import Process, draws, program
 from tests.torture.jobs import FIT, JOBS, furnish
 
 KILLS = {
-    "fit": 14, "prepare": 10, "encode": 10, "reproduce": 8, "tune": 6, "evaluate": 6, "report": 3,
-}  # fmt: skip
+    "fit": 14,
+    "prepare": 10,
+    "encode": 10,
+    "reproduce": 8,
+    "tune": 6,
+    "evaluate": 6,
+    "report": 3,
+}
 
 
 @pytest.mark.parametrize("name", list(JOBS))

@@ -27,9 +27,12 @@ def test_a_malformed_input_is_refused(trained: Path, tmp_path: Path, report, fam
     peak, failures = 0.0, []
 
     @settings(
-        max_examples=count, derandomize=True, deadline=None, database=None,
+        max_examples=count,
+        derandomize=True,
+        deadline=None,
+        database=None,
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(strategy)
     def campaign(case: Case) -> None:
         nonlocal peak

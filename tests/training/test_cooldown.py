@@ -98,9 +98,13 @@ def test_small_gains_do_not_count_against_patience(
     told: list[object] = []
     config = TrainingConfig(patience=2, min_gain=min_gain)
     validation = Validation(
-        open_corpus(tiny_plan(data)).validation, config, tmp_path / "v.csv", 0,
-        steps=(1, 10), plateau=told.append,
-    )  # fmt: skip
+        open_corpus(tiny_plan(data)).validation,
+        config,
+        tmp_path / "v.csv",
+        0,
+        steps=(1, 10),
+        plateau=told.append,
+    )
     for step, loss in enumerate((10.0, 5.0, 4.5, 4.0)):
         validation.row = {"loss": loss}
         validation._compare(Mock(spec=Trainer), torch.nn.Linear(1, 1), step + 1)

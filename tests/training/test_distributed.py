@@ -29,14 +29,20 @@ from unbraid.workflows.export.target import Target
 from unbraid.workflows.export.use import Source
 
 TINY: dict[str, Any] = {
-    "static_dim": 6, "dynamic_dim": 4,
+    "static_dim": 6,
+    "dynamic_dim": 4,
     "net": {"channels": [4, 8], "features": 8, "hidden": 8, "series_layers": [8, 12, 8]},
-}  # fmt: skip
+}
 STEPS = 25
 TRAINING: dict[str, Any] = {
-    "batch_size": 12, "lr": 1e-3, "steps": STEPS, "log_every": 1, "validate_every": 10,
-    "clip": 1e3, "precision": "fp32",
-}  # fmt: skip
+    "batch_size": 12,
+    "lr": 1e-3,
+    "steps": STEPS,
+    "log_every": 1,
+    "validate_every": 10,
+    "clip": 1e3,
+    "precision": "fp32",
+}
 # name -> method, kind of data, what differs from the defaults of the method
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dsvae": ("dsvae", "video", {}),
@@ -71,13 +77,17 @@ def write_data(folder: Path) -> dict[str, str]:
 def plans(data: dict[str, str], **training: Any) -> dict[str, Plan]:
     return {
         case: make_plan(
-            data[kind], method, preset="none",
+            data[kind],
+            method,
+            preset="none",
             settings={
-                "method": TINY | more, "training": TRAINING | training, "data": {"kind": kind},
+                "method": TINY | more,
+                "training": TRAINING | training,
+                "data": {"kind": kind},
             },
         )
         for case, (method, kind, more) in CASES.items()
-    }  # fmt: skip
+    }
 
 
 def train_all(todo: dict[str, Plan], folder: Path) -> Place:
@@ -229,8 +239,11 @@ def test_torchrun_gives_the_same_run(folder: Path, data: dict[str, str], tmp_pat
     runner = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "unbraid")
     done = subprocess.run(
         program(*words_of(data["video"], tmp_path), runner=runner),
-        env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("finished after") == 1  # one process speaks
     found, wanted = curve(open_run(tmp_path / "video" / "spyl" / "0")), folder / "two" / "spyl"
@@ -245,8 +258,10 @@ def test_a_signal_stops_both_and_one_can_go_on(
 ):
     job = subprocess.Popen(
         program(*words_of(data["video"], tmp_path, 100_000), "--devices", "2"),
-        stdout=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     run = Run(tmp_path / "video" / "spyl" / "0")
     end = time.monotonic() + 300
     while time.monotonic() < end and not (run.path / "log.csv").exists():
@@ -295,9 +310,12 @@ def test_arrays_in_memory_train_by_two_processes_and_go_on_by_two(tmp_path: Path
     more = {"training": {"steps": 8}}
     unbraid.resume(run.path, settings=more, corpus=corpus, devices=2)
     alone = unbraid.fit(
-        corpus, "dsvae", preset="none", out=tmp_path / "one",
+        corpus,
+        "dsvae",
+        preset="none",
+        out=tmp_path / "one",
         settings={"method": TINY, "training": TRAINING | {"steps": 8}},
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(curve(run)["loss"], curve(alone)["loss"], rtol=1e-4)
 
 

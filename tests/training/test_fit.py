@@ -25,14 +25,19 @@ from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
 from unbraid.training.guards import CollapseWatch, NonFiniteLossError
 
 TINY: dict[str, Any] = {
-    "static_dim": 4, "dynamic_dim": 3,
+    "static_dim": 4,
+    "dynamic_dim": 3,
     "net": {"channels": [4, 4], "features": 6, "hidden": 6},
-}  # fmt: skip
+}
 # 24 training sequences in batches of 6: four steps are an epoch.
 TRAINING: dict[str, Any] = {
-    "batch_size": 6, "lr": 3e-3, "steps": 10,
-    "log_every": 3, "validate_every": 4, "checkpoint_every": 5,
-}  # fmt: skip
+    "batch_size": 6,
+    "lr": 3e-3,
+    "steps": 10,
+    "log_every": 3,
+    "validate_every": 4,
+    "checkpoint_every": 5,
+}
 
 
 @pytest.fixture(scope="module")

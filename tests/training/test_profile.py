@@ -22,9 +22,10 @@ from unbraid.training.profile import Profile
 from unbraid.training.stages import Watch
 
 TINY: dict[str, Any] = {
-    "static_dim": 4, "dynamic_dim": 3,
+    "static_dim": 4,
+    "dynamic_dim": 3,
     "net": {"channels": [4, 4], "features": 6, "hidden": 6},
-}  # fmt: skip
+}
 CPU = torch.device("cpu")
 
 
@@ -55,9 +56,20 @@ def profiled(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_profile_names_every_stage_and_its_shares_sum_to_one(profiled):
     rows = {row["stage"]: row for row in read_rows(profiled.path / "profile.csv")}
     assert set(rows) == {
-        "data", "encoder", "posterior", "prior", "decoder", "views", "backward", "optimizer",
-        "loss/reconstruction", "loss/evidence", "loss/contrastive", "loss/mutual", "other",
-    }  # fmt: skip
+        "data",
+        "encoder",
+        "posterior",
+        "prior",
+        "decoder",
+        "views",
+        "backward",
+        "optimizer",
+        "loss/reconstruction",
+        "loss/evidence",
+        "loss/contrastive",
+        "loss/mutual",
+        "other",
+    }
     shares = {stage: float(row["share"]) for stage, row in rows.items()}
     assert min(shares.values()) >= 0
     assert sum(shares.values()) == pytest.approx(1, abs=1e-4)

@@ -27,8 +27,10 @@ def test_each_sequence_comes_at_most_once_per_epoch_and_batches_are_full():
 
 
 def test_the_sequence_left_out_differs_between_epochs():
-    left = {(set(range(13)) - {int(r) for b in rows(stream(start=3 * e)) for r in b}).pop()
-            for e in range(20)}  # fmt: skip
+    left = {
+        (set(range(13)) - {int(r) for b in rows(stream(start=3 * e)) for r in b}).pop()
+        for e in range(20)
+    }
     assert len(left) > 5
 
 

@@ -64,25 +64,33 @@ def prepare(
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     console = Screen()
     bars = Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True,
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
         disable=not console.is_terminal,
-    )  # fmt: skip
+    )
     with bars as bar:
         task = bar.add_task("preparing", total=1.0)
         said = work.prepare(
-            name, root, download=download, options=options,
+            name,
+            root,
+            download=download,
+            options=options,
             progress=lambda share: bar.update(task, completed=share),
-        )  # fmt: skip
+        )
         for line in said:
             bar.console.print(line, soft_wrap=True)
 
 
 def check(
-    data: Name, sets: Sets = None, json: Json = False,
+    data: Name,
+    sets: Sets = None,
+    json: Json = False,
     deep: Annotated[
         bool, typer.Option("--deep", help="Examine every sequence, however many there are.")
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Say what data hold, what will be done with them, and what is wrong with them."""
     from dataclasses import asdict
 

@@ -37,9 +37,13 @@ def fit(
 
     console = Screen()
     folder = fit_judge(
-        data, settings=parse_sets(sets or []), seed=seed, out=out, console=console,
+        data,
+        settings=parse_sets(sets or []),
+        seed=seed,
+        out=out,
+        console=console,
         device=torch_device(device),
-    )  # fmt: skip
+    )
     console.print(accuracy_table(folder))
     tell(f"wrote {folder}")
 

@@ -57,10 +57,17 @@ def reproduce(
 
     console = Screen()
     request = Request(
-        name=name, seeds=seeds, epochs=epochs, max_minutes=max_minutes, protocol=protocol, out=out,
+        name=name,
+        seeds=seeds,
+        epochs=epochs,
+        max_minutes=max_minutes,
+        protocol=protocol,
+        out=out,
         rows=tuple(word.strip() for word in rows.split(",") if word.strip()),
-        workers=workers, merge=merge, device=torch_device(device),
-    )  # fmt: skip
+        workers=workers,
+        merge=merge,
+        device=torch_device(device),
+    )
     shown = console if console.is_terminal else None
     sets = [word.strip() for word in data.split(",") if word.strip()]
     try:

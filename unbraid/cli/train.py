@@ -68,9 +68,13 @@ def fit(
         if data or preset is not None:
             raise ValueError("--resume takes data and preset from the run: leave them out.")
         run = training.resume(
-            resume, settings=settings, console=console, device=where, devices=devices,
+            resume,
+            settings=settings,
+            console=console,
+            device=where,
+            devices=devices,
             callbacks=_profiling(Path(resume), profile),
-        )  # fmt: skip
+        )
     elif not data:
         raise ValueError("which data? Try `unbraid fit toy-sprites`, or --resume RUN.")
     else:

@@ -58,16 +58,27 @@ def tune(
 
     console, where = Screen(), torch_device(device)
     search = make_search(
-        data, method, preset=preset, space=space, settings=parse_sets(sets or []),
-        objective=objective, pruner=pruner, seed=seed, max_minutes=max_minutes,
-    )  # fmt: skip
+        data,
+        method,
+        preset=preset,
+        space=space,
+        settings=parse_sets(sets or []),
+        objective=objective,
+        pruner=pruner,
+        seed=seed,
+        max_minutes=max_minutes,
+    )
     folder = search.folder(out)
     _tell_start(search, console, str(folder))
     try:
         study = work.tune(
-            search, folder, trials=trials, workers=workers, device=where,
+            search,
+            folder,
+            trials=trials,
+            workers=workers,
+            device=where,
             say=lambda text: console.print(text, soft_wrap=True),
-        )  # fmt: skip
+        )
     except KeyboardInterrupt:
         console.print(f"Stopped. The same command goes on with {folder}.")
         raise typer.Exit(130) from None
@@ -79,8 +90,9 @@ def tune(
     best = f"--method {search.method} --preset {folder}/best.toml"
     console.print(
         f"Train with the best: unbraid fit {data} {best}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _tell_start(search: "Search", console: "Console", folder: str) -> None:
@@ -95,5 +107,6 @@ def _tell_start(search: "Search", console: "Console", folder: str) -> None:
     console.print(
         f"{search.method} on {search.data}, preset {search.preset}, by {search.objective} -> "
         f"{folder}\n{budget} a trial; searching {names}; {first}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -42,7 +42,9 @@ def _say(path: Path) -> None:
 
 
 def encode(
-    run: Run, split: SplitName = "test", file: File = "",
+    run: Run,
+    split: SplitName = "test",
+    file: File = "",
     out: Annotated[
         Path | None,
         typer.Option(help="codes.npz, or codes.parquet for tables [RUN/use/codes.npz]."),
@@ -55,7 +57,7 @@ def encode(
     devices: Annotated[
         int, typer.Option(help="Processes (cpu) or GPUs of this machine that share the work.")
     ] = 1,
-) -> None:  # fmt: skip
+) -> None:
     """Write the codes s and d of every sequence, with ids and labels.
 
     Memory stays flat however many sequences there are. If it is stopped, the same command goes on.
@@ -77,9 +79,15 @@ def encode(
 
 
 def reconstruct(
-    run: Run, split: SplitName = "test", index: Index = "", count: Count = 4, file: File = "",
-    out: Out = None, device: Device = "auto", force: Force = False,
-) -> None:  # fmt: skip
+    run: Run,
+    split: SplitName = "test",
+    index: Index = "",
+    count: Count = 4,
+    file: File = "",
+    out: Out = None,
+    device: Device = "auto",
+    force: Force = False,
+) -> None:
     """Encode and decode sequences."""
     from unbraid.workflows.export import use
 
@@ -88,9 +96,15 @@ def reconstruct(
 
 
 def swap(
-    run: Run, split: SplitName = "test", index: Index = "", count: Count = 3, file: File = "",
-    out: Out = None, device: Device = "auto", force: Force = False,
-) -> None:  # fmt: skip
+    run: Run,
+    split: SplitName = "test",
+    index: Index = "",
+    count: Count = 3,
+    file: File = "",
+    out: Out = None,
+    device: Device = "auto",
+    force: Force = False,
+) -> None:
     """Exchange what moves between pairs of sequences (first half with second half)."""
     from unbraid.workflows.export import use
 
@@ -99,12 +113,18 @@ def swap(
 
 
 def sample(
-    run: Run, factor: Annotated[str, typer.Option(help="Draw both, static or dynamic.")] = "both",
+    run: Run,
+    factor: Annotated[str, typer.Option(help="Draw both, static or dynamic.")] = "both",
     length: Annotated[int, typer.Option(help="Steps [as the data].")] = 0,
     seed: Annotated[int, typer.Option(help="Decides the draws.")] = 0,
-    split: SplitName = "test", index: Index = "", count: Count = 6, file: File = "",
-    out: Out = None, device: Device = "auto", force: Force = False,
-) -> None:  # fmt: skip
+    split: SplitName = "test",
+    index: Index = "",
+    count: Count = 6,
+    file: File = "",
+    out: Out = None,
+    device: Device = "auto",
+    force: Force = False,
+) -> None:
     """Draw new sequences, or one factor anew while the other is kept."""
     from unbraid.workflows.export import use
 
@@ -117,11 +137,16 @@ def sample(
 
 
 def interpolate(
-    run: Run, factor: Annotated[str, typer.Option(help="static, dynamic or both.")] = "static",
+    run: Run,
+    factor: Annotated[str, typer.Option(help="static, dynamic or both.")] = "static",
     steps: Annotated[int, typer.Option(help="Sequences on the way.")] = 6,
-    split: SplitName = "test", index: Index = "", file: File = "", out: Out = None,
-    device: Device = "auto", force: Force = False,
-) -> None:  # fmt: skip
+    split: SplitName = "test",
+    index: Index = "",
+    file: File = "",
+    out: Out = None,
+    device: Device = "auto",
+    force: Force = False,
+) -> None:
     """Go from one sequence to another in code space."""
     from unbraid.workflows.export import use
 

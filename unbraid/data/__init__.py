@@ -27,7 +27,7 @@ __all__ = [
     "is_dataset",
     "load_data",
     "register_dataset",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True)

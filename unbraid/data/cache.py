@@ -211,9 +211,11 @@ def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str,
         array.flush()
         path = folder / f"{name}.npy"
         facts[name] = {
-            "shape": list(array.shape), "dtype": array.dtype.str,
-            "bytes": path.stat().st_size, "sha256": file_hash(path),
-        }  # fmt: skip
+            "shape": list(array.shape),
+            "dtype": array.dtype.str,
+            "bytes": path.stat().st_size,
+            "sha256": file_hash(path),
+        }
     return facts, found
 
 

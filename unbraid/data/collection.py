@@ -90,16 +90,28 @@ class Collection:
         if self.kind != "video":
             moments = fit_scale(self.x, train, observed=self.observed, lengths=self.lengths)
         spec = Spec(
-            name=self.name, kind=self.kind, frame=self.x.shape[2:], length=self.x.shape[1],
-            static=self.static, dynamic=self.dynamic, offset=moments[0], scale=moments[1],
+            name=self.name,
+            kind=self.kind,
+            frame=self.x.shape[2:],
+            length=self.x.shape[1],
+            static=self.static,
+            dynamic=self.dynamic,
+            offset=moments[0],
+            scale=moments[1],
             size=len(train),
-            missing=self.observed is not None, rate=self.rate, channels=self.channels,
-            features=self.features, stand_in=self.stand_in,
-        )  # fmt: skip
+            missing=self.observed is not None,
+            rate=self.rate,
+            channels=self.channels,
+            features=self.features,
+            stand_in=self.stand_in,
+        )
         return Corpus(
-            spec=spec, train=self._split(spec, train), validation=self._split(spec, validation),
-            test=self._split(spec, test), skipped=self.skipped,
-        )  # fmt: skip
+            spec=spec,
+            train=self._split(spec, train),
+            validation=self._split(spec, validation),
+            test=self._split(spec, test),
+            skipped=self.skipped,
+        )
 
     def deal(self, config: SplitConfig) -> Corpus:
         """Cut by seed and group, or as a label named `split` says."""
@@ -110,9 +122,15 @@ class Collection:
 
     def _split(self, spec: Spec, rows: Rows) -> Split:
         return Split(
-            spec=spec, x=self.x, rows=rows, lengths=self.lengths, observed=self.observed,
-            alternatives=self.alternatives, labels=self.labels, group=self.group,
-        )  # fmt: skip
+            spec=spec,
+            x=self.x,
+            rows=rows,
+            lengths=self.lengths,
+            observed=self.observed,
+            alternatives=self.alternatives,
+            labels=self.labels,
+            group=self.group,
+        )
 
 
 def deal_rows(count: int, labels: Mapping[str, Array], config: SplitConfig) -> dict[str, Rows]:

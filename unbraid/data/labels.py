@@ -42,9 +42,7 @@ def encode_label(name: str, values: Sequence[Any] | Array) -> tuple[Array, Facto
         order = sorted(set(array.ravel().tolist()) - {""})
     place = {word: number for number, word in enumerate(order)} | {"": UNKNOWN}
     flat = np.array([place[word] for word in array.ravel().tolist()], dtype=np.int64)
-    factor = Factor(
-        name=name, classes=len(order), values=tuple(order), per_step=array.ndim == 2
-    )  # fmt: skip
+    factor = Factor(name=name, classes=len(order), values=tuple(order), per_step=array.ndim == 2)
     return flat.reshape(array.shape), factor
 
 

@@ -53,9 +53,11 @@ class Published:
         return path if data and path.is_dir() else None
 
     def open(
-        self, given: str, options: Mapping[str, Any],
+        self,
+        given: str,
+        options: Mapping[str, Any],
         build: Callable[[Path, NewArray], Mapping[str, Any] | None],
-    ) -> Prepared:  # fmt: skip
+    ) -> Prepared:
         """Return what was prepared from the files, which is done now if it was not before.
 
         Args:

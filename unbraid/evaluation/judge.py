@@ -127,9 +127,13 @@ def judged_factors(spec: Spec) -> tuple[tuple[Factor, Role], ...]:
 
 
 def fit_judge(
-    corpus: Corpus, config: JudgeConfig, *, seed: int = 0, console: Console | None = None,
+    corpus: Corpus,
+    config: JudgeConfig,
+    *,
+    seed: int = 0,
+    console: Console | None = None,
     device: str = "cpu",
-) -> Judge:  # fmt: skip
+) -> Judge:
     """Return the judge, in evaluation mode, of the epoch with the lowest validation loss.
 
     Args:

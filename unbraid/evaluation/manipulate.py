@@ -80,9 +80,13 @@ def swap(method: Method, a: Batch, b: Batch) -> tuple[Sequences, Sequences]:
 
 @inference
 def sample(
-    method: Method, n: int, length: int, *, keep: Codes | None = None,
+    method: Method,
+    n: int,
+    length: int,
+    *,
+    keep: Codes | None = None,
     factor: Literal["both", "static", "dynamic"] = "both",
-) -> Sequences:  # fmt: skip
+) -> Sequences:
     """Draw sequences; with `keep`, draw one factor only and keep the other.
 
     Args:
@@ -102,9 +106,13 @@ def sample(
 
 @inference
 def interpolate(
-    method: Method, a: Batch, b: Batch, *, steps: int = 6,
+    method: Method,
+    a: Batch,
+    b: Batch,
+    *,
+    steps: int = 6,
     factor: Literal["static", "dynamic", "both"] = "static",
-) -> Float[Tensor, "K B T *F"]:  # fmt: skip
+) -> Float[Tensor, "K B T *F"]:
     """Return `steps` sequences on the way from a to b; the factor not asked for stays a's."""
     if steps < 2:
         raise ValueError(f"steps must be 2 or more, got {steps}.")

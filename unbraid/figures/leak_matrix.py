@@ -27,20 +27,30 @@ def leak_matrix(factors: Sequence[Mapping[str, Any]]) -> "matplotlib.figure.Figu
             wanted = (row["role"] == "static") == (code == "s")
             share = float(np.clip(row[code], 0.0, 1.0))
             box = Rectangle(
-                (column - 0.47, line - 0.45), 0.94, 0.9, facecolor=DATA if wanted else MODEL,
-                alpha=0.08 + 0.9 * share, linewidth=0,
-            )  # fmt: skip
+                (column - 0.47, line - 0.45),
+                0.94,
+                0.9,
+                facecolor=DATA if wanted else MODEL,
+                alpha=0.08 + 0.9 * share,
+                linewidth=0,
+            )
             axis.add_patch(box)
             colour = "white" if share > 0.5 else INK
             axis.text(
-                column, line, f"{100 * share:.0f}", ha="center", va="center", fontsize=9,
+                column,
+                line,
+                f"{100 * share:.0f}",
+                ha="center",
+                va="center",
+                fontsize=9,
                 color=colour,
-            )  # fmt: skip
+            )
     axis.set_xticks([0, 1], ["static code s", "dynamic code d"])
     axis.set_yticks(range(len(factors)), [f"{row['factor']} ({row['role']})" for row in factors])
     axis.xaxis.tick_top()
     axis.tick_params(colors=INK, labelsize=8, length=0)
     axis.spines[:].set_visible(False)
-    axis.set_xlabel("% of the way from chance to certainty\nblue: wanted, rust: leak",
-                    fontsize=7, color=MUTED)  # fmt: skip
+    axis.set_xlabel(
+        "% of the way from chance to certainty\nblue: wanted, rust: leak", fontsize=7, color=MUTED
+    )
     return figure

@@ -12,9 +12,19 @@ DATA = "#23577f"  # blue: what was measured, or is wanted
 MODEL = "#c2571a"  # rust: what the model says
 FAINT = "#c9c5bb"
 COLOURS = (
-    "#23577f", "#c2571a", "#4c9a6a", "#8d5fb0", "#d0a31f", "#5bb0d0",
-    "#b5304f", "#8a6d4b", "#9dbb3c", "#e193b8", "#3f444b", "#9fa6b0",
-)  # fmt: skip
+    "#23577f",
+    "#c2571a",
+    "#4c9a6a",
+    "#8d5fb0",
+    "#d0a31f",
+    "#5bb0d0",
+    "#b5304f",
+    "#8a6d4b",
+    "#9dbb3c",
+    "#e193b8",
+    "#3f444b",
+    "#9fa6b0",
+)
 """Told apart up to so many classes."""
 
 

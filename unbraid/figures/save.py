@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 DPI = 150
 
 
-def save_figure(
-    figure: "matplotlib.figure.Figure", path: Path, numbers: Mapping[str, Any]
-) -> Path:  # fmt: skip
+def save_figure(figure: "matplotlib.figure.Figure", path: Path, numbers: Mapping[str, Any]) -> Path:
     """Write a figure and, under the same name, what it shows.
 
     Args:

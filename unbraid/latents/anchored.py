@@ -50,9 +50,15 @@ class AnchoredPosterior(nn.Module):
     """s̃ = tanh(W g_a) gives s; LSTM(g)_t − s̃ over the other elements gives d_t; d_a = 0."""
 
     def __init__(
-        self, features: int, static_dim: int, dynamic_dim: int, hidden: int, *,
-        anchor: Anchor, subtract: Subtract,
-    ) -> None:  # fmt: skip
+        self,
+        features: int,
+        static_dim: int,
+        dynamic_dim: int,
+        hidden: int,
+        *,
+        anchor: Anchor,
+        subtract: Subtract,
+    ) -> None:
         super().__init__()
         self.anchor, self.subtract = anchor, subtract
         self.summary = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())

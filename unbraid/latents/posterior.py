@@ -87,9 +87,14 @@ class PooledPosterior(nn.Module):
     """
 
     def __init__(
-        self, features: int, static_dim: int, dynamic_dim: int, hidden: int, *,
+        self,
+        features: int,
+        static_dim: int,
+        dynamic_dim: int,
+        hidden: int,
+        *,
         static_steps: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.static_steps = static_steps
         self.step = nn.Sequential(nn.Linear(features, hidden), nn.ReLU())
@@ -129,9 +134,11 @@ class PlacedPosterior(nn.Module):
         self.static_head = GaussianHead(hidden, static_dim)
 
     def forward(
-        self, h: Features, mask: Steps,
+        self,
+        h: Features,
+        mask: Steps,
         look: Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B P"]],
-    ) -> Posterior:  # fmt: skip
+    ) -> Posterior:
         """Return both posteriors; `look` says what is seen where d puts things."""
         q_d = self.dynamic_head(run_recurrent(self.tracker, h, mask)[0])
         return Posterior(self.static_head(self.summary(look(q_d.mean))), q_d)

@@ -16,9 +16,17 @@ from unbraid.safety.limits import check_memory
 from unbraid.settings import closest
 
 __all__ = [
-    "METHODS", "Method", "VariationalMethod", "count_parameters", "find_method", "make_method",
-    "method_label", "method_name", "method_names", "register_method",
-]  # fmt: skip
+    "METHODS",
+    "Method",
+    "VariationalMethod",
+    "count_parameters",
+    "find_method",
+    "make_method",
+    "method_label",
+    "method_name",
+    "method_names",
+    "register_method",
+]
 
 METHODS: dict[str, type[Method]] = {"dsvae": DSVAE, "cdsvae": CDSVAE, "spyl": SPYL, "dbse": DBSE}
 

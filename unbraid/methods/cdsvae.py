@@ -80,9 +80,12 @@ class CDSVAE(VariationalMethod):
     posterior: SequencePosterior | PooledPosterior
 
     def __init__(
-        self, spec: Spec, config: CDSVAEConfig,
-        encoder: Encoder | None = None, decoder: Decoder | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        spec: Spec,
+        config: CDSVAEConfig,
+        encoder: Encoder | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net

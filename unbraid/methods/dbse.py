@@ -66,17 +66,24 @@ class DBSE(VariationalMethod):
     Config = DBSEConfig
 
     def __init__(
-        self, spec: Spec, config: DBSEConfig,
-        encoder: Encoder | None = None, decoder: Decoder | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        spec: Spec,
+        config: DBSEConfig,
+        encoder: Encoder | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
         self.posterior = AnchoredPosterior(
-            self.encoder.features, c.static_dim, c.dynamic_dim, net.hidden,
-            anchor=c.anchor, subtract=c.subtract,
-        )  # fmt: skip
+            self.encoder.features,
+            c.static_dim,
+            c.dynamic_dim,
+            net.hidden,
+            anchor=c.anchor,
+            subtract=c.subtract,
+        )
         self.prior = AnchoredPrior(c.dynamic_dim, net.hidden, net.prior_layers, anchor=c.anchor)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 

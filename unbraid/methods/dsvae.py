@@ -63,9 +63,12 @@ class DSVAE(VariationalMethod):
     Config = DSVAEConfig
 
     def __init__(
-        self, spec: Spec, config: DSVAEConfig,
-        encoder: Encoder | None = None, decoder: Decoder | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        spec: Spec,
+        config: DSVAEConfig,
+        encoder: Encoder | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net

@@ -94,9 +94,12 @@ class SPYL(VariationalMethod):
     Config = SPYLConfig
 
     def __init__(
-        self, spec: Spec, config: SPYLConfig,
-        encoder: Encoder | None = None, decoder: Decoder | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        spec: Spec,
+        config: SPYLConfig,
+        encoder: Encoder | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
@@ -174,9 +177,12 @@ class SPYL(VariationalMethod):
             near = torch.eye(len(anchor), dtype=torch.bool, device=near.device)
         member = near[:, bank.sources].float().multinomial(1)[:, 0]
         return info_nce_against(
-            anchor, bank.codes[member], bank.codes,
-            negatives=far[:, bank.sources], temperature=c.temperature,
-        )  # fmt: skip
+            anchor,
+            bank.codes[member],
+            bank.codes,
+            negatives=far[:, bank.sources],
+            temperature=c.temperature,
+        )
 
 
 def pools(

@@ -19,9 +19,14 @@ from unbraid.settings import as_table, build
 FORMAT = "unbraid-model-1"
 PARTS = ("encoder", "decoder")  # networks that can be brought
 TRAINING = {
-    "steps": int, "minutes": float | int, "epochs": float | int, "seed": int, "reason": str,
-    "finished": bool, "splits": dict,
-}  # fmt: skip
+    "steps": int,
+    "minutes": float | int,
+    "epochs": float | int,
+    "seed": int,
+    "reason": str,
+    "finished": bool,
+    "splits": dict,
+}
 
 
 def save_model(method: Method, folder: Path, training: dict[str, Any] | None = None) -> None:

@@ -10,8 +10,14 @@ from unbraid.nets.stamps import StampDecoder
 from unbraid.records import Spec
 
 __all__ = [
-    "Decoder", "Encoder", "NetConfig", "StampDecoder", "decoder_for", "encoder_for", "stamps_for",
-]  # fmt: skip
+    "Decoder",
+    "Encoder",
+    "NetConfig",
+    "StampDecoder",
+    "decoder_for",
+    "encoder_for",
+    "stamps_for",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ class FrameEncoder(nn.Module):
 
     def __init__(
         self, frame: tuple[int, ...], channels: tuple[int, ...], features: int, *, shrink: int = 1
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.shrink = shrink
         height, width = inner_size(shrunk(frame, shrink), len(channels))

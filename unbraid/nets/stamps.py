@@ -59,7 +59,7 @@ class StampDecoder(nn.Module):
 
     def __init__(
         self, frame: tuple[int, ...], codes: tuple[int, int], hidden: int, *, stamps: int, side: int
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         static, dynamic = codes
         channels, height, width = frame
@@ -73,14 +73,18 @@ class StampDecoder(nn.Module):
         self.seen = math.prod(self.stamp)
         self.places = (height - side + 1, width - side + 1)
         self.painter = nn.Sequential(
-            nn.Linear(static, hidden, bias=False), nn.LayerNorm(hidden),
-            nn.LeakyReLU(SLOPE), nn.Linear(hidden, self.seen),
-        )  # fmt: skip
+            nn.Linear(static, hidden, bias=False),
+            nn.LayerNorm(hidden),
+            nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, self.seen),
+        )
         self.placer = nn.Sequential(
-            nn.Linear(dynamic, hidden), nn.LeakyReLU(SLOPE),
-            nn.Linear(hidden, hidden), nn.LeakyReLU(SLOPE),
+            nn.Linear(dynamic, hidden),
+            nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, hidden),
+            nn.LeakyReLU(SLOPE),
             nn.Linear(hidden, 4 * stamps),
-        )  # fmt: skip
+        )
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
         """Return the frames, (B, T, C, H, W), or those of the steps in `mask`, (N, C, H, W)."""

@@ -12,10 +12,14 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 FILLS: dict[Callable[..., Any], str] = {
-    torch.rand: "uniform_", torch.randn: "normal_", torch.randint: "random_",
-    torch.rand_like: "uniform_", torch.randn_like: "normal_",
-    Tensor.uniform_: "uniform_", Tensor.normal_: "normal_",
-}  # fmt: skip
+    torch.rand: "uniform_",
+    torch.randn: "normal_",
+    torch.randint: "random_",
+    torch.rand_like: "uniform_",
+    torch.randn_like: "normal_",
+    Tensor.uniform_: "uniform_",
+    Tensor.normal_: "normal_",
+}
 FRESH = (torch.rand, torch.randn, torch.randint)
 IN_PLACE = (Tensor.uniform_, Tensor.normal_)
 

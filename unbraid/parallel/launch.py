@@ -86,11 +86,13 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
     logging.getLogger("torch.multiprocessing.spawn").setLevel(logging.ERROR)
     results = multiprocessing.get_context("spawn").SimpleQueue()
     shared = {
-        "TORCHELASTIC_RUN_ID": "unbraid", "WORLD_SIZE": str(devices),
-        "LOCAL_WORLD_SIZE": str(devices), "MASTER_ADDR": "127.0.0.1",
+        "TORCHELASTIC_RUN_ID": "unbraid",
+        "WORLD_SIZE": str(devices),
+        "LOCAL_WORLD_SIZE": str(devices),
+        "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(find_free_network_port()),
         "OMP_NUM_THREADS": str(max(1, torch.get_num_threads() // devices)),
-    }  # fmt: skip
+    }
     task = partial(_with_precision, task, inference_precision.get())
     workers = start_processes(
         _work, (task, shared, results), nprocs=devices, join=False, start_method="spawn"

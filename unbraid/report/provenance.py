@@ -14,8 +14,14 @@ def provenance(run_path: Path) -> list[tuple[str, str]]:
 
     about = read_about(run_path)
     training = about["training"]
-    names = {"seed": "seed", "steps": "steps", "epochs": "epochs", "minutes": "minutes",
-             "precision": "precision", "reason": "ended by"}  # fmt: skip
+    names = {
+        "seed": "seed",
+        "steps": "steps",
+        "epochs": "epochs",
+        "minutes": "minutes",
+        "precision": "precision",
+        "reason": "ended by",
+    }
     pairs = [("run folder", str(run_path))]
     pairs += [(name, str(training[key])) for key, name in names.items() if key in training]
     pairs += [("trained with", f"unbraid {about['unbraid']}")]

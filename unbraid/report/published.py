@@ -26,11 +26,16 @@ def published() -> tuple[Published, ...]:
     with path.open(newline="", encoding="utf-8") as file:
         return tuple(
             Published(
-                row["dataset"], row["metric"], row["better"], row["method"], float(row["value"]),
-                float(row["std"]) if row["std"] else None, row["source"],
+                row["dataset"],
+                row["metric"],
+                row["better"],
+                row["method"],
+                float(row["value"]),
+                float(row["std"]) if row["std"] else None,
+                row["source"],
             )
             for row in csv.DictReader(file)
-        )  # fmt: skip
+        )
 
 
 def printed(dataset: str, metric: str) -> list[Published]:

@@ -17,9 +17,15 @@ from unbraid.settings import flat
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 FILES = (
-    "config.toml", "splits.csv", "splits.json", "log.csv", "validation.csv", "model.json",
-    "model.safetensors", "checkpoints",
-)  # fmt: skip
+    "config.toml",
+    "splits.csv",
+    "splits.json",
+    "log.csv",
+    "validation.csv",
+    "model.json",
+    "model.safetensors",
+    "checkpoints",
+)
 FIXED = ("training.optimizer",)  # besides the data and what shapes the network
 
 

@@ -55,10 +55,14 @@ class Plan:
         """Return the text of `config.toml`, from which `read_plan` makes the same plan."""
         table = {
             "run": {
-                "data": self.data, "reader": self.reader, "method": self.method,
-                "preset": self.preset, "seed": self.seed, "unbraid": unbraid.__version__,
+                "data": self.data,
+                "reader": self.reader,
+                "method": self.method,
+                "preset": self.preset,
+                "seed": self.seed,
+                "unbraid": unbraid.__version__,
             },
-        }  # fmt: skip
+        }
         return tomli_w.dumps(table | self.tables())
 
     def tables(self) -> dict[str, Table]:
@@ -71,9 +75,14 @@ class Plan:
 
 
 def make_plan(
-    data: str | Corpus, method: str | None = None, *, preset: str | None = None,
-    settings: Mapping[str, Any] | None = None, seed: int = 0, kind: str | None = None,
-) -> Plan:  # fmt: skip
+    data: str | Corpus,
+    method: str | None = None,
+    *,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    kind: str | None = None,
+) -> Plan:
     """Resolve the settings of a run.
 
     Args:
@@ -149,9 +158,11 @@ def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]
     _sections(settings, "--set", names)
     built = _sections(merge(base, settings), where, names)
     return Plan(
-        **names._asdict(), data_options=built["data"], method_config=built["method"],
+        **names._asdict(),
+        data_options=built["data"],
+        method_config=built["method"],
         training=built["training"],
-    )  # fmt: skip
+    )
 
 
 def check_sections(table: Mapping[str, Any], where: str) -> None:

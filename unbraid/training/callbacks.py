@@ -40,9 +40,11 @@ class Clock(lightning.Callback):
     """
 
     def __init__(
-        self, max_minutes: float, now: Callable[[], float] = time.monotonic,
+        self,
+        max_minutes: float,
+        now: Callable[[], float] = time.monotonic,
         cooling: CoolDown | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.max_minutes, self.now, self.cooling = max_minutes, now, cooling
         self.before = 0.0
         self.started = now()

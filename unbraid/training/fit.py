@@ -35,10 +35,17 @@ from unbraid.training.validation import Validation
 
 
 def run_plan(  # noqa: PLR0913
-    plan: Plan, path: str | Path, *, corpus: Corpus | None = None,
-    method: Method | None = None, console: Console | None = None, device: str = "cpu",
-    devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
-) -> Run:  # fmt: skip
+    plan: Plan,
+    path: str | Path,
+    *,
+    corpus: Corpus | None = None,
+    method: Method | None = None,
+    console: Console | None = None,
+    device: str = "cpu",
+    devices: int = 1,
+    callbacks: Sequence[lightning.Callback] = (),
+    logger: Loggers = None,
+) -> Run:
     """Train by a plan into a new run folder.
 
     Args:
@@ -61,9 +68,15 @@ def run_plan(  # noqa: PLR0913
     if must_launch(devices):
         _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
         task = partial(
-            run_plan, plan, path, corpus=corpus, method=method, device=device, callbacks=callbacks,
+            run_plan,
+            plan,
+            path,
+            corpus=corpus,
+            method=method,
+            device=device,
+            callbacks=callbacks,
             logger=logger,
-        )  # fmt: skip
+        )
         return launch(devices, partial(with_console, task, shown=console is not None))
     check_trainable(corpus := corpus or open_corpus(plan))
     plan = plan.on(device, corpus.spec.kind)
@@ -79,10 +92,17 @@ def run_plan(  # noqa: PLR0913
 
 
 def resume(  # noqa: PLR0913
-    path: str | Path, *, settings: Mapping[str, Any] | None = None, corpus: Corpus | None = None,
-    method: Method | None = None, console: Console | None = None, device: str = "cpu",
-    devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
-) -> Run:  # fmt: skip
+    path: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    corpus: Corpus | None = None,
+    method: Method | None = None,
+    console: Console | None = None,
+    device: str = "cpu",
+    devices: int = 1,
+    callbacks: Sequence[lightning.Callback] = (),
+    logger: Loggers = None,
+) -> Run:
     """Go on with a run where it stopped; the result equals that of an uninterrupted run.
 
     Args:
@@ -100,15 +120,28 @@ def resume(  # noqa: PLR0913
     plan = read_plan(run.path / "config.toml", settings)
     if not folder.is_begun(run.path):  # cut off before its first checkpoint
         return run_plan(
-            plan, path, corpus=corpus, method=method, console=console, device=device,
-            devices=devices, callbacks=callbacks, logger=logger,
-        )  # fmt: skip
+            plan,
+            path,
+            corpus=corpus,
+            method=method,
+            console=console,
+            device=device,
+            devices=devices,
+            callbacks=callbacks,
+            logger=logger,
+        )
     folder.check_change(run.path, run.plan, plan)
     if must_launch(devices):
         task = partial(
-            resume, path, settings=settings, corpus=corpus, method=method, device=device,
-            callbacks=callbacks, logger=logger,
-        )  # fmt: skip
+            resume,
+            path,
+            settings=settings,
+            corpus=corpus,
+            method=method,
+            device=device,
+            callbacks=callbacks,
+            logger=logger,
+        )
         return launch(devices, partial(with_console, task, shown=console is not None))
     with hold(run.path) if place().rank == 0 else nullcontext():
         state = read_checkpoint(run.path / CHECKPOINT)
@@ -148,9 +181,15 @@ class _Session:
     """One call of Lightning's Trainer and what is written around it."""
 
     def __init__(
-        self, plan: Plan, corpus: Corpus, run: Run, console: Console | None, device: str,
-        *, extras: _Extras,
-    ) -> None:  # fmt: skip
+        self,
+        plan: Plan,
+        corpus: Corpus,
+        run: Run,
+        console: Console | None,
+        device: str,
+        *,
+        extras: _Extras,
+    ) -> None:
         self.plan, self.run, self.corpus = plan, run, corpus
         here = place()
         self.first = here.rank == 0  # of several processes one writes
@@ -159,9 +198,13 @@ class _Session:
         c = plan.training
         c = replace(c, batch_size=min(c.batch_size, len(corpus.train)))
         stream = BatchStream(
-            corpus.train, c.batch_size, seed=plan.seed, device=device,
-            start=lambda: self.trainer.global_step, place=(here.rank, here.size),
-        )  # fmt: skip
+            corpus.train,
+            c.batch_size,
+            seed=plan.seed,
+            device=device,
+            start=lambda: self.trainer.global_step,
+            place=(here.rank, here.size),
+        )
         self.stream = stream
         epoch = max(stream.steps_per_epoch, c.epoch_steps)
         self.steps = c.steps or c.epochs * epoch
@@ -171,9 +214,13 @@ class _Session:
         self.module.spent = lambda: self.clock.spent
         self.book = LogBook(run.path / "log.csv", c.log_every, self.clock)
         self.validation = Validation(
-            corpus.validation, c, run.path / "validation.csv", plan.seed,
-            steps=(epoch, self.steps), plateau=self.clock.plateau,
-        )  # fmt: skip
+            corpus.validation,
+            c,
+            run.path / "validation.csv",
+            plan.seed,
+            steps=(epoch, self.steps),
+            plateau=self.clock.plateau,
+        )
         # Validation may ask for a stop, on which the processes agree at the clock in the same step.
         callbacks: list[lightning.Callback] = [self.validation] if self.first else []
         callbacks += [self.clock, self.book] if self.first else [self.clock]
@@ -230,11 +277,19 @@ class _Session:
 
 
 def fit(  # noqa: PLR0913 the front door
-    data: str | Corpus, method: str | type[Method] | Method | None = None, *,
-    preset: str | None = None, settings: Mapping[str, Any] | None = None, seed: int = 0,
-    out: str | Path = "runs", console: Console | None = None, device: str = "auto",
-    devices: int = 1, callbacks: Sequence[lightning.Callback] = (), logger: Loggers = None,
-) -> Run:  # fmt: skip
+    data: str | Corpus,
+    method: str | type[Method] | Method | None = None,
+    *,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    out: str | Path = "runs",
+    console: Console | None = None,
+    device: str = "auto",
+    devices: int = 1,
+    callbacks: Sequence[lightning.Callback] = (),
+    logger: Loggers = None,
+) -> Run:
     """Train a method on a data set into `<out>/<data>/<method>/<seed>`.
 
     Args:
@@ -259,9 +314,16 @@ def fit(  # noqa: PLR0913 the front door
     if made is not None:
         plan = _with_config_of(made, plan, settings or {})
     return run_plan(
-        plan, run_folder(out, plan), corpus=corpus, method=made, console=console,
-        device=torch_device(device), devices=devices, callbacks=callbacks, logger=logger,
-    )  # fmt: skip
+        plan,
+        run_folder(out, plan),
+        corpus=corpus,
+        method=made,
+        console=console,
+        device=torch_device(device),
+        devices=devices,
+        callbacks=callbacks,
+        logger=logger,
+    )
 
 
 def _name(method: str | type[Method] | Method | None) -> str | None:

@@ -70,9 +70,11 @@ def make_optimizer(parameters: Iterable[Parameter], config: TrainingConfig) -> O
 
 
 def learning_rate_factor(
-    config: TrainingConfig, steps: int, spent: Callable[[], float] = lambda: 0.0,
+    config: TrainingConfig,
+    steps: int,
+    spent: Callable[[], float] = lambda: 0.0,
     cooling: CoolDown | None = None,
-) -> Callable[[int], float]:  # fmt: skip
+) -> Callable[[int], float]:
     """Return the factor on `lr` at every step.
 
     A cosine ends with the steps, or with the budget in minutes if that comes first. In the second

@@ -93,14 +93,21 @@ class Muon(Optimizer):
     def _adam_steps(self, group: dict[str, Any]) -> None:
         parameters = [p for p in group["params"] if p.grad is not None]
         adam(
-            parameters, [p.grad for p in parameters],
+            parameters,
+            [p.grad for p in parameters],
             exp_avgs=[self._buffer(p, "exp_avg") for p in parameters],
             exp_avg_sqs=[self._buffer(p, "exp_avg_sq") for p in parameters],
             max_exp_avg_sqs=[],
             state_steps=[self.state[p].setdefault("step", torch.zeros(())) for p in parameters],
-            foreach=True, amsgrad=False, maximize=False, weight_decay=0.0,
-            beta1=0.9, beta2=0.999, eps=1e-8, lr=group["lr"],
-        )  # fmt: skip
+            foreach=True,
+            amsgrad=False,
+            maximize=False,
+            weight_decay=0.0,
+            beta1=0.9,
+            beta2=0.999,
+            eps=1e-8,
+            lr=group["lr"],
+        )
 
     def _buffer(self, p: Tensor, name: str) -> Tensor:
         state = self.state[p]

@@ -151,10 +151,11 @@ class Profile(lightning.Callback):
         step, speed = self.total / self.steps, self.sequences / self.total
         lines = [
             f"{method}, mean of {self.steps} steps: {step:.4g} s per step, "
-            f"{speed:.4g} sequences/s, {torch.get_num_threads()} threads.", "",
+            f"{speed:.4g} sequences/s, {torch.get_num_threads()} threads.",
+            "",
             "| stage | calls | seconds | share | of the backward pass |",
             "| --- | --- | --- | --- | --- |",
-        ]  # fmt: skip
+        ]
         lines += [
             f"| {row['stage']} | {row['calls']:g} | {row['seconds']:.4g} | {row['share']:.1%} "
             f"| {_percent(row['backward_share'])} |"

@@ -28,11 +28,14 @@ class Display(lightning.Callback):
         self.steps, self.shown, self.said = steps, 0.0, 0
         self.began, self.first, self.sequences = 0.0, 0, 0
         self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=20),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
-            console=console, disable=not console.is_terminal,
-        )  # fmt: skip
+            console=console,
+            disable=not console.is_terminal,
+        )
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
         self.began, self.first = time.monotonic(), trainer.global_step
@@ -99,8 +102,9 @@ def tell_skipped(corpus: Corpus, console: Console | None) -> None:
         name, reason = next(iter(corpus.skipped.items()))
         console.print(
             f"{len(corpus.skipped)} skipped, e.g. {name}: {reason} (see `unbraid data check`)",
-            markup=False, highlight=False,
-        )  # fmt: skip
+            markup=False,
+            highlight=False,
+        )
 
 
 def tell_emulated(plan: Plan, device: str, console: Console | None) -> None:

@@ -20,9 +20,15 @@ class BatchStream:
     """
 
     def __init__(
-        self, split: Split, batch_size: int, *, seed: int, start: Callable[[], int],
-        device: str = "cpu", place: tuple[int, int] = (0, 1),
-    ) -> None:  # fmt: skip
+        self,
+        split: Split,
+        batch_size: int,
+        *,
+        seed: int,
+        start: Callable[[], int],
+        device: str = "cpu",
+        place: tuple[int, int] = (0, 1),
+    ) -> None:
         if len(split) < batch_size:
             raise ValueError(
                 f"the training split has {len(split)} sequences, fewer than one batch of "

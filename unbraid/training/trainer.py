@@ -29,21 +29,32 @@ LIGHTNING: dict[Format, Literal["32-true", "bf16-mixed"]] = {
 
 
 def make_trainer(
-    callbacks: list[lightning.Callback], steps: int, config: TrainingConfig, device: str,
-    *, logger: Loggers = None,
-) -> lightning.Trainer:  # fmt: skip
+    callbacks: list[lightning.Callback],
+    steps: int,
+    config: TrainingConfig,
+    device: str,
+    *,
+    logger: Loggers = None,
+) -> lightning.Trainer:
     """Return a Trainer that keeps to our own bookkeeping, tells a user's loggers, and is quiet.
 
     If this process was started with others, they train together (DDP).
     """
     with quiet():
         return lightning.Trainer(
-            accelerator="cpu" if device == "cpu" else "auto", max_steps=steps, max_epochs=-1,
-            callbacks=callbacks, logger=logger or False, enable_checkpointing=False,
-            enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
+            accelerator="cpu" if device == "cpu" else "auto",
+            max_steps=steps,
+            max_epochs=-1,
+            callbacks=callbacks,
+            logger=logger or False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
             precision=LIGHTNING[config.number_format],
-            gradient_clip_val=config.clip or None, **_processes(device),
-        )  # fmt: skip
+            gradient_clip_val=config.clip or None,
+            **_processes(device),
+        )
 
 
 def _processes(device: str) -> dict[str, Any]:
@@ -53,12 +64,13 @@ def _processes(device: str) -> dict[str, Any]:
         return {"devices": 1, "plugins": plugins}
     on_cpu = device == "cpu"
     return {
-        "devices": here.local_size, "num_nodes": here.nodes,
+        "devices": here.local_size,
+        "num_nodes": here.nodes,
         # BatchNorm's statistics are those of all processes: no need to send them around.
         "strategy": DDPStrategy(broadcast_buffers=False, gradient_as_bucket_view=True),
         "plugins": [*plugins, SharedStatistics()] if on_cpu else plugins,
         "sync_batchnorm": not on_cpu,
-    }  # fmt: skip
+    }
 
 
 class SharedStatistics(LayerSync):

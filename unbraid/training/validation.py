@@ -26,9 +26,15 @@ class Validation(lightning.Callback):
     """
 
     def __init__(
-        self, split: Split, config: TrainingConfig, path: Path, seed: int,
-        *, steps: tuple[int, int] = (1, 0), plateau: Callable[[Trainer], None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        split: Split,
+        config: TrainingConfig,
+        path: Path,
+        seed: int,
+        *,
+        steps: tuple[int, int] = (1, 0),
+        plateau: Callable[[Trainer], None] | None = None,
+    ) -> None:
         """Take the split, where rows go, and the steps of an epoch and of the run."""
         self.split = split.select(slice(0, config.validation_sequences))
         self.config, self.path, self.seed = config, path, seed

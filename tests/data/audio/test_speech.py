@@ -134,9 +134,7 @@ def test_silent_and_short_recordings_are_left_out_with_a_reason(tmp_path):
     ]
     made = _segments(parts, Cut(conversions=1, broken=0.0))
     assert made.names == ("b.wav", "d.wav")
-    assert made.skipped == {
-        "a.wav": "it is silent", "c.wav": "it lasts 0.100 s, a segment 0.190 s"
-    }  # fmt: skip
+    assert made.skipped == {"a.wav": "it is silent", "c.wav": "it lasts 0.100 s, a segment 0.190 s"}
     alone = _segments(parts[3:], Cut(conversions=1))
     assert made.x.shape == (4, 20, 80)
     assert np.array_equal(made.x[2:], alone.x)

@@ -181,13 +181,13 @@ def test_twins_are_compared_by_what_is_known_and_exists():
 def test_label_counts_are_per_split_and_by_name():
     who = np.array(["ann", "bob", "ann", "", "cid", "bob"])
     state = np.tile([0, 0, 1, -1], (6, 1))
-    corpus = _told(
-        RNG.normal(size=(6, 4, 2)), "tttvee", labels={"who": who, "state": state}
-    )  # fmt: skip
+    corpus = _told(RNG.normal(size=(6, 4, 2)), "tttvee", labels={"who": who, "state": state})
     label, moving = weigh_labels(corpus)
     assert label.counts == {
-        "train": {"ann": 2, "bob": 1}, "validation": {}, "test": {"bob": 1, "cid": 1}
-    }  # fmt: skip
+        "train": {"ann": 2, "bob": 1},
+        "validation": {},
+        "test": {"bob": 1, "cid": 1},
+    }
     assert (label.values, label.largest, label.unseen) == (3, 2 / 3, ("cid",))
     assert (moving.role, moving.per_step) == ("dynamic", True)
     assert moving.counts["train"] == {"0": 6, "1": 3}

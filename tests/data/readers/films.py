@@ -9,9 +9,14 @@ import numpy as np
 
 
 def write_video(
-    path: Path, frames: np.ndarray, *, rate: int = 25, codec: str = "ffv1", pixels: str = "bgr0",
+    path: Path,
+    frames: np.ndarray,
+    *,
+    rate: int = 25,
+    codec: str = "ffv1",
+    pixels: str = "bgr0",
     times: Sequence[int] | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write frames (T, H, W, 3); without loss by default. `times` in milliseconds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:

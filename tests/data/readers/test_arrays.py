@@ -166,10 +166,12 @@ def test_what_belongs_to_a_list_may_be_lists():
     observed = [np.ones((n, 2), bool) for n in (3, 5, 4)]
     observed[2][1] = False
     labels = {
-        "state": [[0, 1, 2], [1] * 5, [2, 2, 1, 1]], "mood": [["a"] * 3, ["b"] * 5, ["a"] * 4],
-        "level": [np.full(n, 0.5) for n in (3, 5, 4)], "on": [[True] * 3, [False] * 5, [True] * 4],
+        "state": [[0, 1, 2], [1] * 5, [2, 2, 1, 1]],
+        "mood": [["a"] * 3, ["b"] * 5, ["a"] * 4],
+        "level": [np.full(n, 0.5) for n in (3, 5, 4)],
+        "on": [[True] * 3, [False] * 5, [True] * 4],
         "who": ["ann", "bob", "cid"],
-    }  # fmt: skip
+    }
     corpus = from_arrays(parts, observed=observed, labels=labels, options={"window": 1})
     found = corpus.train.labels
     assert found["state"].tolist() == [[0, 1, 2, -1, -1], [1] * 5, [2, 2, 1, 1, -1]]
@@ -202,9 +204,11 @@ def test_a_list_says_its_lengths_itself():
 
 def test_labels_are_encoded_and_cut_into_windows():
     labels = {
-        "who": ["b", "a", "b", "a"], "state": np.tile([0, 0, 1, 1], (4, 1)),
-        "level": np.tile([0.0, 1.0, 2.0, 4.0], (4, 1)), "action": [0, 1, 0, 1],
-    }  # fmt: skip
+        "who": ["b", "a", "b", "a"],
+        "state": np.tile([0, 0, 1, 1], (4, 1)),
+        "level": np.tile([0.0, 1.0, 2.0, 4.0], (4, 1)),
+        "action": [0, 1, 0, 1],
+    }
     corpus = from_arrays(_x(4, 4, 1), labels=labels, options={"window": 2, "dynamic": ["action"]})
     assert corpus.train.labels["who"].tolist() == [1, 0, 1, 0]
     assert corpus.train.labels["state"].tolist() == [[0, 1]] * 4
@@ -246,8 +250,9 @@ def test_a_file_holds_what_from_arrays_takes(tmp_path):
     labels = {"who": np.array(list("abcabc")), "state": np.zeros((6, 8), int)}
     np.savez(tmp_path / "mine.npz", x=x, lengths=lengths, observed=observed, **labels)
     found = load_own(str(tmp_path / "mine.npz"), {"window": 2})
-    wanted = from_arrays(x, lengths=lengths, observed=observed, labels=labels, name="mine",
-                         options={"window": 2})  # fmt: skip
+    wanted = from_arrays(
+        x, lengths=lengths, observed=observed, labels=labels, name="mine", options={"window": 2}
+    )
     assert found.spec == wanted.spec
     for part in ("x", "lengths", "observed", "rows"):
         assert np.array_equal(getattr(found.train, part), getattr(wanted.train, part))

@@ -104,9 +104,7 @@ def test_broken_videos_are_skipped_with_name_and_reason(folder):
     films = read(folder, Config(frames=4, broken=0.9))
     assert films.labels["name"].tolist() == ["0.mkv", "1.mkv"]
     said = films.skipped
-    assert set(said) == {
-        "text.mp4", "empty.mp4", "torn.mp4", "still.mkv", "sound.mkv", "frames"
-    }  # fmt: skip
+    assert set(said) == {"text.mp4", "empty.mp4", "torn.mp4", "still.mkv", "sound.mkv", "frames"}
     for name in ("text.mp4", "empty.mp4", "torn.mp4"):
         assert said[name].startswith("it cannot be decoded as video: Invalid data found")
     assert said["still.mkv"] == "it has fewer than two frames"

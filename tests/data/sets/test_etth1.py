@@ -83,8 +83,10 @@ def test_the_authors_test_on_2016_and_cut_validation_by_seed(real):
 def test_the_paper_cuts_twelve_four_and_four_months_in_order_of_time(real):
     corpus = load_data("etth1", {"cut": "paper"})
     assert [corpus.split(part).rows.tolist() for part in PARTS] == [
-        list(range(12)), list(range(12, 16)), list(range(16, 20)),
-    ]  # fmt: skip
+        list(range(12)),
+        list(range(12, 16)),
+        list(range(16, 20)),
+    ]
     assert corpus.spec.size == 12
 
 

@@ -128,8 +128,11 @@ def test_hours_of_the_authors_begin_after_the_first_row_and_are_full():
 def test_labels_of_a_stay_are_read_and_unknown_ones_are_minus_one():
     stay = read_stay(7, _record(7, "00:10,GCS,3"))
     assert {name: stay[name] for name in ("record", "icu_type", "age", "gender")} == {
-        "record": 7, "icu_type": 3, "age": 54, "gender": 0,
-    }  # fmt: skip
+        "record": 7,
+        "icu_type": 3,
+        "age": 54,
+        "gender": 0,
+    }
     bare = read_stay(7, (HEADING + "00:00,RecordID,7\n00:00,Age,inf\n").encode())
     assert (bare["icu_type"], bare["age"], bare["gender"], bare["hours"]) == (-1, -1, -1, 0)
 

@@ -179,9 +179,12 @@ def test_a_posterior_tells_units_their_cost_and_mutual_information(name):
 def test_units_and_reconstruction_have_their_sentences():
     units = diagnose(_dsvae(), _split(), batch_size=16).static_units
     found = replace(
-        _found(Glass()), explained=0.3, explained_by_static=0.2, explained_by_dynamic=0.1,
+        _found(Glass()),
+        explained=0.3,
+        explained_by_static=0.2,
+        explained_by_dynamic=0.1,
         static_units=replace(units, active=3, total=256),
-    )  # fmt: skip
+    )
     assert verdict(found) == [
         "Both codes explain 30 % of the data only: train longer, then judge.",
         "s is hardly used: 3 of 256 units active; lower method.w_kl_static.",

@@ -69,8 +69,10 @@ class Reader:
     def predict(self, batch: Batch) -> dict[str, np.ndarray]:
         x = batch.x.numpy()
         return {
-            "who": x[:, 0, :WHO], "what": x[:, 0, WHO : WHO + WHAT], "now": x[..., WHO + WHAT :]
-        }  # fmt: skip
+            "who": x[:, 0, :WHO],
+            "what": x[:, 0, WHO : WHO + WHAT],
+            "now": x[..., WHO + WHAT :],
+        }
 
 
 def _split(lengths: np.ndarray | None = None) -> Split:

@@ -91,9 +91,12 @@ def _weather(leaky: bool) -> tuple[Split, Embedding]:
     month = np.repeat(np.arange(20), 10)
     labels = {"period": month, "kind": rng.permutation(np.arange(20) % 2)[month], "month": month}
     spec = Spec(
-        name="air", kind="audio", frame=(3,), length=T,
+        name="air",
+        kind="audio",
+        frame=(3,),
+        length=T,
         static=(Factor(name="kind", classes=2), Factor(name="month", classes=20)),
-    )  # fmt: skip
+    )
     x = np.zeros((200, T, 3), np.float32)
     group = "" if leaky else "period"
     split = Split(spec=spec, x=x, rows=np.arange(200), labels=labels, group=group)
@@ -122,9 +125,12 @@ def test_a_factor_whose_classes_are_groups_is_split_by_sequence_and_says_so():
 
 def _labelled(labels: np.ndarray, classes: int) -> tuple[Split, Embedding]:
     spec = Spec(
-        name="made", kind="audio", frame=(3,), length=T,
+        name="made",
+        kind="audio",
+        frame=(3,),
+        length=T,
         static=(Factor(name="who", classes=classes),),
-    )  # fmt: skip
+    )
     n = len(labels)
     x = np.zeros((n, T, 3), np.float32)
     split = Split(spec=spec, x=x, rows=np.arange(n), labels={"who": labels})

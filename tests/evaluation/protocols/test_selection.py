@@ -40,11 +40,19 @@ def model(name: str, spec: Spec, **settings) -> Method:
 
 def found(**changes) -> Diagnosis:
     numbers = {
-        "sequences": 8, "batch": 8, "static_cycle": PERFECT, "dynamic_cycle": PERFECT,
-        "explained": 1.0, "explained_by_static": 0.5, "explained_by_dynamic": 0.5,
-        "order_change": 0.0, "static_units": None, "dynamic_units": None, "mutual": None,
+        "sequences": 8,
+        "batch": 8,
+        "static_cycle": PERFECT,
+        "dynamic_cycle": PERFECT,
+        "explained": 1.0,
+        "explained_by_static": 0.5,
+        "explained_by_dynamic": 0.5,
+        "order_change": 0.0,
+        "static_units": None,
+        "dynamic_units": None,
+        "mutual": None,
         "mutual_range": (0.0, 1.0),
-    }  # fmt: skip
+    }
     return Diagnosis(**numbers | changes)
 
 

@@ -124,9 +124,13 @@ def _split(n: int = 60) -> Split:
     x[..., 0] += 4 * ill[:, None, None]
     spec = Spec(name="made", kind="series", frame=(2, 2), length=T, static=(ILL,), missing=True)
     return Split(
-        spec=spec, x=x, rows=np.arange(n), labels={"ill": ill}, observed=rng.random(x.shape) < 0.8,
+        spec=spec,
+        x=x,
+        rows=np.arange(n),
+        labels={"ill": ill},
+        observed=rng.random(x.shape) < 0.8,
         lengths=np.full(n, 4),
-    )  # fmt: skip
+    )
 
 
 def test_raw_values_are_a_reference_with_gaps_as_zeros_and_flags():

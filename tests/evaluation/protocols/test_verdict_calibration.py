@@ -9,8 +9,12 @@ from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.verdict import verdict
 
 
-def _measured(explained: float, alone: tuple[float, float], agreement: tuple[float, float],
-              unswapped: tuple[float, float]) -> Diagnosis:  # fmt: skip
+def _measured(
+    explained: float,
+    alone: tuple[float, float],
+    agreement: tuple[float, float],
+    unswapped: tuple[float, float],
+) -> Diagnosis:
     """Return a diagnosis with numbers that were measured on toy-sprites."""
     oracle = _found(Glass())
     cycles = [
@@ -20,9 +24,14 @@ def _measured(explained: float, alone: tuple[float, float], agreement: tuple[flo
         )
     ]
     return replace(
-        oracle, batch=128, explained=explained, explained_by_static=alone[0],
-        explained_by_dynamic=alone[1], static_cycle=cycles[0], dynamic_cycle=cycles[1],
-    )  # fmt: skip
+        oracle,
+        batch=128,
+        explained=explained,
+        explained_by_static=alone[0],
+        explained_by_dynamic=alone[1],
+        static_cycle=cycles[0],
+        dynamic_cycle=cycles[1],
+    )
 
 
 POOLED = _measured(0.91, (0.36, 0.40), (0.98, 0.99), (1.00, 0.98))

@@ -13,10 +13,13 @@ from unbraid.records import Batch, Factor, Gaussian, Posterior, Spec, Terms
 N, T, CLASSES = 54, 5, 3
 WHO, WHAT = np.arange(N) % CLASSES, np.arange(N) // CLASSES % CLASSES
 SPEC = Spec(
-    name="glass", kind="audio", frame=(2 * CLASSES,), length=T,
+    name="glass",
+    kind="audio",
+    frame=(2 * CLASSES,),
+    length=T,
     static=(Factor(name="who", classes=CLASSES), Factor(name="weight", classes=0)),
     dynamic=(Factor(name="what", classes=CLASSES),),
-)  # fmt: skip
+)
 
 
 class _Look(nn.Module):

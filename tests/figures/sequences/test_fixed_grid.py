@@ -19,9 +19,10 @@ def test_rows_are_the_truth_and_then_every_draw_of_the_other_code(kept, other):
 
 def test_draws_may_be_longer_than_the_truth():
     long = RNG.random((2, 6, 3, 8, 8))
-    assert fixed_grid(TRUE, long, kept="static").shape[1] > fixed_grid(
-        TRUE, DRAWN, kept="static"
-    ).shape[1]  # fmt: skip
+    assert (
+        fixed_grid(TRUE, long, kept="static").shape[1]
+        > fixed_grid(TRUE, DRAWN, kept="static").shape[1]
+    )
 
 
 def test_one_draw_without_its_own_axis_is_refused():

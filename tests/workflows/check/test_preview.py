@@ -14,8 +14,12 @@ from unbraid.workflows.check.preview import preview, shown_rows
 RNG = np.random.default_rng(0)
 SIZES = {"train": 12, "validation": 4, "test": 8}
 VOICES = {
-    "speakers": 3, "validation_speakers": 1, "test_speakers": 2, "utterances": 2, "conversions": 0
-}  # fmt: skip
+    "speakers": 3,
+    "validation_speakers": 1,
+    "test_speakers": 2,
+    "utterances": 2,
+    "conversions": 0,
+}
 
 
 def _names(paths: list[Path], folder: Path) -> list[str]:

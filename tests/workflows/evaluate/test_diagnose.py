@@ -18,8 +18,13 @@ from unbraid.workflows.evaluate.diagnose import (
     judged_sentences,
 )
 
-SETTINGS = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
-            "training.steps=2", "training.batch_size=4"]  # fmt: skip
+SETTINGS = [
+    "method.static_dim=4",
+    "method.dynamic_dim=4",
+    "method.net.hidden=8",
+    "training.steps=2",
+    "training.batch_size=4",
+]
 SERIES = ["data.train=12", "data.validation=4", "data.test=30"]
 
 

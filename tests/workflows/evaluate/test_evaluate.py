@@ -18,10 +18,20 @@ from unbraid.workflows.evaluate.page import compare, report
 from unbraid.workflows.evaluate.tables import all_tables
 from unbraid.workflows.export import use
 
-NET = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8", "training.steps=2",
-       "training.batch_size=4"]  # fmt: skip
-VOICES = ["data.speakers=3", "data.validation_speakers=1", "data.test_speakers=3",
-          "data.utterances=2", "data.conversions=0"]  # fmt: skip
+NET = [
+    "method.static_dim=4",
+    "method.dynamic_dim=4",
+    "method.net.hidden=8",
+    "training.steps=2",
+    "training.batch_size=4",
+]
+VOICES = [
+    "data.speakers=3",
+    "data.validation_speakers=1",
+    "data.test_speakers=3",
+    "data.utterances=2",
+    "data.conversions=0",
+]
 SERIES = ["data.train=40", "data.validation=12", "data.test=40"]
 
 

@@ -79,9 +79,12 @@ def test_the_command_of_a_page_makes_the_same_plan_again(fresh: Run):
     sets = parse_sets(value for key, value in options if key == "--set")
     sets.setdefault("training", {})["max_minutes"] = float(named["--max-minutes"])
     plan = make_plan(
-        words[2], named["--method"], preset=named["--preset"], settings=sets,
+        words[2],
+        named["--method"],
+        preset=named["--preset"],
+        settings=sets,
         seed=int(named["--seed"]),
-    )  # fmt: skip
+    )
     assert plan == fresh.plan
     assert run_folder(named["--out"], plan) == fresh.path
 
@@ -102,9 +105,12 @@ def _picture(title: str, kind: str = "image/png", size: int = 10) -> Picture:
 
 def test_a_page_opens_with_the_moving_swap_and_the_leaks():
     shown = [
-        _picture("swap (x)", "image/gif"), _picture("swap (x)"), _picture("loss (x)"),
-        _picture("leaks (x)"), _picture("cross", "image/gif"),
-    ]  # fmt: skip
+        _picture("swap (x)", "image/gif"),
+        _picture("swap (x)"),
+        _picture("loss (x)"),
+        _picture("leaks (x)"),
+        _picture("cross", "image/gif"),
+    ]
     first, rest = at_a_glance(shown)
     assert first == [shown[0], shown[3]]
     assert rest == [shown[1], shown[2], shown[4]]

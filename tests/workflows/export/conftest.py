@@ -6,8 +6,16 @@ from unbraid.settings import parse_sets
 from unbraid.training.fit import fit
 from unbraid.workflows.export import parts
 
-SETS = ["method.static_dim=4", "method.dynamic_dim=3", "method.net.hidden=8", "training.steps=2",
-        "training.batch_size=4", "data.train=12", "data.validation=4", "data.test=9"]  # fmt: skip
+SETS = [
+    "method.static_dim=4",
+    "method.dynamic_dim=3",
+    "method.net.hidden=8",
+    "training.steps=2",
+    "training.batch_size=4",
+    "data.train=12",
+    "data.validation=4",
+    "data.test=9",
+]
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,17 @@ def test_one_row_per_sequence_with_id_split_length_labels_and_s(run, tmp_path):
     split = open_run(run).corpus().test
     codes = embed(open_run(run).model(), split, batch_size=2)
     assert table.columns.tolist() == [
-        "id", "split", "length", "machine", "load", "regime", "s_0", "s_1", "s_2", "s_3",
-    ]  # fmt: skip
+        "id",
+        "split",
+        "length",
+        "machine",
+        "load",
+        "regime",
+        "s_0",
+        "s_1",
+        "s_2",
+        "s_3",
+    ]
     assert table.id.tolist() == split.rows.tolist()
     assert set(table.split) == {"test"}
     assert table.length.tolist() == split.lengths[split.rows].tolist()

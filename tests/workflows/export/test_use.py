@@ -11,10 +11,20 @@ from unbraid.settings import parse_sets
 from unbraid.training.fit import fit
 from unbraid.workflows.export import encode, use
 
-NET = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8", "training.steps=2",
-       "training.batch_size=4"]  # fmt: skip
-VOICES = ["data.speakers=3", "data.validation_speakers=1", "data.test_speakers=2",
-          "data.utterances=2", "data.conversions=0"]  # fmt: skip
+NET = [
+    "method.static_dim=4",
+    "method.dynamic_dim=4",
+    "method.net.hidden=8",
+    "training.steps=2",
+    "training.batch_size=4",
+]
+VOICES = [
+    "data.speakers=3",
+    "data.validation_speakers=1",
+    "data.test_speakers=2",
+    "data.utterances=2",
+    "data.conversions=0",
+]
 SERIES = ["data.train=12", "data.validation=4", "data.test=8"]
 
 

@@ -119,8 +119,22 @@ def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
     table = json.loads((out / "toy" / "results.json").read_text())
     assert table == json.loads(json.dumps(found.rows))
     assert [row["method"] for row in table] == ["raw features", "DSVAE", "DBSE"]
-    wanted = {"dataset", "protocol", "method", "metric", "better", "mean", "std", "seeds",
-              "minutes", "epochs", "parameters", "published", "version", "command"}  # fmt: skip
+    wanted = {
+        "dataset",
+        "protocol",
+        "method",
+        "metric",
+        "better",
+        "mean",
+        "std",
+        "seeds",
+        "minutes",
+        "epochs",
+        "parameters",
+        "published",
+        "version",
+        "command",
+    }
     assert all(set(row) == wanted for row in table)
     raw, trained = table[0], table[2]
     assert (raw["parameters"], raw["epochs"], raw["std"]) == (0, 0.0, None)

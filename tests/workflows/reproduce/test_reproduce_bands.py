@@ -24,10 +24,13 @@ def _land(name: str, source: Path, tmp_path: Path) -> None:
     mine.write_text(f"sets = {words}\n{rest}", encoding="utf-8")
     found = reproduce(
         Request(
-            name=str(mine), rows=tuple(band["rows"]), seeds=1, out=tmp_path / "out",
+            name=str(mine),
+            rows=tuple(band["rows"]),
+            seeds=1,
+            out=tmp_path / "out",
             max_minutes=30.0,  # the budget is one of steps
         )
-    )  # fmt: skip
+    )
     assert not found.failed
     values = {row["metric"]: row["mean"] for row in found.rows}
     assert values.keys() == band["metrics"].keys(), values

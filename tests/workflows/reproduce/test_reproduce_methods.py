@@ -9,9 +9,14 @@ from unbraid.workflows.reproduce.methods import END, START, by_method, refresh, 
 
 ROOT = Path(__file__).parents[3]
 ROW = {
-    "method": "DBSE", "metric": "mortality_auprc", "better": "up", "mean": 0.43, "std": 0.02,
-    "published": 0.447, "command": "unbraid reproduce physionet --rows dbse --seeds 5",
-}  # fmt: skip
+    "method": "DBSE",
+    "metric": "mortality_auprc",
+    "better": "up",
+    "mean": 0.43,
+    "std": 0.02,
+    "published": 0.447,
+    "command": "unbraid reproduce physionet --rows dbse --seeds 5",
+}
 
 
 @pytest.mark.parametrize(

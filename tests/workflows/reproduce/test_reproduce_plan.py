@@ -16,8 +16,19 @@ from unbraid.workflows.reproduce.plan import (
     list_comparisons,
 )
 
-NAMES = ["air-quality", "etth1", "hard-sprites", "hard-sprites-hard", "letters", "physionet",
-         "sm-mnist", "speech", "speech-long", "sprites", "sprites-ablation"]  # fmt: skip
+NAMES = [
+    "air-quality",
+    "etth1",
+    "hard-sprites",
+    "hard-sprites-hard",
+    "letters",
+    "physionet",
+    "sm-mnist",
+    "speech",
+    "speech-long",
+    "sprites",
+    "sprites-ablation",
+]
 PRINTED = [name for name in NAMES if not name.startswith("hard-sprites")]
 OURS = re.compile(
     r"judge_fix_.*|latent_SVC_._gap_pct|content_.*|reconstruction_error_pct"
@@ -80,13 +91,17 @@ def test_the_ablations_change_what_they_are_called_after():
     }
     config = {name: plan.method_config for name, plan in plans.items()}
     assert [config[f"spyl{end}"].negatives for end in ("", "-random", "-middle")] == [
-        "farthest", "random", "middle"
-    ]  # fmt: skip
+        "farthest",
+        "random",
+        "middle",
+    ]
     assert config["spyl-middle-farthest"].negatives == "middle+farthest"
     assert config["spyl"].views == "predictive"
     assert config["spyl-reparametrised"].views == "reparametrised"
-    both = [(config[n].static_loss, config[n].subtract) for n in
-            ("dbse", "dbse-no-loss", "dbse-no-sub", "dbse-no-both")]  # fmt: skip
+    both = [
+        (config[n].static_loss, config[n].subtract)
+        for n in ("dbse", "dbse-no-loss", "dbse-no-sub", "dbse-no-both")
+    ]
     assert both == [(True, "after"), (False, "after"), (True, "off"), (False, "off")]
     anchors = [config[n].anchor for n in ("dbse", "dbse-middle", "dbse-last")]
     assert anchors == ["first", "middle", "last"]

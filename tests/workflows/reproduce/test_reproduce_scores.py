@@ -57,8 +57,13 @@ def test_a_judge_is_asked_once_and_read_by_code_factor_and_role(series: Corpus):
             metric("fix_s_static_pct", "judge", code="s", role="static"),
         )
     )
-    wanted = {"gap_pct": 60.0, "accuracy_pct": 90.0, "score": 8.5, "fix_d_static_pct": 30.0,
-              "fix_s_static_pct": 70.0}  # fmt: skip
+    wanted = {
+        "gap_pct": 60.0,
+        "accuracy_pct": 90.0,
+        "score": 8.5,
+        "fix_d_static_pct": 30.0,
+        "fix_s_static_pct": 70.0,
+    }
     assert list(found) == list(wanted)
     assert found == pytest.approx(wanted)
     assert len(asked) == 1

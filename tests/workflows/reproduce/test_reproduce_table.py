@@ -17,8 +17,15 @@ AUPRC = (0.40, 0.45, 0.50)  # mean 0.45, std of a sample 0.05
 def keep(folder: Path, row: str, seed: int, values: dict[str, float], **facts: Any) -> None:
     path = folder / row / str(seed)
     path.mkdir(parents=True)
-    about = {"format": "unbraid-scores-1", "seed": seed, "max_minutes": 5.0, "version": "1.0",
-             "cpu_minutes": 4.0 + seed, "epochs": 10.0, "parameters": 43620}  # fmt: skip
+    about = {
+        "format": "unbraid-scores-1",
+        "seed": seed,
+        "max_minutes": 5.0,
+        "version": "1.0",
+        "cpu_minutes": 4.0 + seed,
+        "epochs": 10.0,
+        "parameters": 43620,
+    }
     (path / "scores.json").write_text(json.dumps(about | facts | {"scores": values}))
 
 
@@ -111,8 +118,15 @@ def test_what_was_not_measured_is_said(stays, tmp_path):
 
 
 def found(method: str, mean: float, std: float | None = None, better: str = "up") -> Result:
-    return {"dataset": "sprites", "method": method, "metric": "m", "better": better, "mean": mean,
-            "std": std, "seeds": 2}  # fmt: skip
+    return {
+        "dataset": "sprites",
+        "method": method,
+        "metric": "m",
+        "better": better,
+        "mean": mean,
+        "std": std,
+        "seeds": 2,
+    }
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,17 @@ from unbraid.settings import parse_sets
 from unbraid.workflows.tune.search import Search, make_search
 
 TINY = [
-    "data.train=12", "data.validation=6", "data.test=3", "data.windows=4",
-    "training.steps=10", "training.batch_size=4", "training.checkpoint_every=2",
-    "method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
-]  # fmt: skip
+    "data.train=12",
+    "data.validation=6",
+    "data.test=3",
+    "data.windows=4",
+    "training.steps=10",
+    "training.batch_size=4",
+    "training.checkpoint_every=2",
+    "method.static_dim=4",
+    "method.dynamic_dim=4",
+    "method.net.hidden=8",
+]
 
 
 def tiny_search(*sets: str, **rest) -> Search:

@@ -14,11 +14,21 @@ from unbraid.workflows.tune.labels import probe_gap
 from unbraid.workflows.tune.search import make_search
 from unbraid.workflows.tune.tuning import tune
 
-NET = ["method.net.hidden=8", "method.static_dim=4", "method.dynamic_dim=4", "training.steps=3",
-       "training.batch_size=4"]  # fmt: skip
+NET = [
+    "method.net.hidden=8",
+    "method.static_dim=4",
+    "method.dynamic_dim=4",
+    "training.steps=3",
+    "training.batch_size=4",
+]
 SERIES = ["data.train=40", "data.validation=20", "data.test=2", "data.windows=4"]
-VOICES = ["data.speakers=3", "data.validation_speakers=2", "data.test_speakers=1",
-          "data.utterances=2", "data.conversions=0"]  # fmt: skip
+VOICES = [
+    "data.speakers=3",
+    "data.validation_speakers=2",
+    "data.test_speakers=1",
+    "data.utterances=2",
+    "data.conversions=0",
+]
 
 
 def probed(code: str, role: str, mean: float) -> ProbeRow:
@@ -27,9 +37,11 @@ def probed(code: str, role: str, mean: float) -> ProbeRow:
 
 def test_the_probe_gap_is_the_mean_of_the_published_gaps():
     rows = [
-        probed("s", "static", 0.9), probed("d", "static", 0.3),
-        probed("s", "dynamic", 0.2), probed("d", "dynamic", 0.7),
-    ]  # fmt: skip
+        probed("s", "static", 0.9),
+        probed("d", "static", 0.3),
+        probed("s", "dynamic", 0.2),
+        probed("d", "dynamic", 0.7),
+    ]
     assert probe_gap(rows) == pytest.approx(np.mean(list(gaps(rows).values())))
     assert probe_gap(rows[:2]) == pytest.approx(0.6)
     assert probe_gap([]) is None

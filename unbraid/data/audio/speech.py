@@ -158,9 +158,12 @@ def open_segments(prepared: Prepared, cut: Cut) -> Segments:
     owner = np.arange(len(files)).repeat(list(files.values()))
     others = prepared.arrays.get("alternatives")
     return Segments(
-        prepared.arrays["x"][: len(owner)], None if others is None else others[: len(owner)],
-        tuple(files), owner, broken | useless,
-    )  # fmt: skip
+        prepared.arrays["x"][: len(owner)],
+        None if others is None else others[: len(owner)],
+        tuple(files),
+        owner,
+        broken | useless,
+    )
 
 
 def _need(cut: Cut) -> None:

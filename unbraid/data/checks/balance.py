@@ -91,13 +91,17 @@ def _weigh(corpus: Corpus, name: str, role: Role, factor: Factor | None) -> Labe
     often = np.unique(train, return_counts=True)[1]
     unseen = [] if number else np.setdiff1d(found["test"][0], train)[:MOST_LISTED].tolist()
     return Label(
-        name=name, role=role, per_step=corpus.train.labels[name].ndim == 2,
+        name=name,
+        role=role,
+        per_step=corpus.train.labels[name].ndim == 2,
         values=0 if number else len(values),
         low=float(values[0]) if number and len(values) else None,
         high=float(values[-1]) if number and len(values) else None,
-        counts=counts, largest=float(often.max() / often.sum()) if len(often) else 0.0,
-        unknown=found["train"][1], unseen=tuple(value_name(v, words) for v in unseen),
-    )  # fmt: skip
+        counts=counts,
+        largest=float(often.max() / often.sum()) if len(often) else 0.0,
+        unknown=found["train"][1],
+        unseen=tuple(value_name(v, words) for v in unseen),
+    )
 
 
 def _count(known: Array, words: tuple[str, ...]) -> dict[str, int]:

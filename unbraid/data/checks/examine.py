@@ -131,14 +131,21 @@ def examine(corpus: Corpus, *, deep: bool = False) -> Contents:
     picked = {part: _spread(len(corpus.split(part)), share) for part in PARTS}
     others = corpus.train.alternatives
     return Contents(
-        kind=spec.kind, frame=spec.frame, length=spec.length, dtype=str(x.dtype), bytes=size,
-        kept=_whereabouts(x), stand_in=spec.stand_in,
+        kind=spec.kind,
+        frame=spec.frame,
+        length=spec.length,
+        dtype=str(x.dtype),
+        bytes=size,
+        kept=_whereabouts(x),
+        stand_in=spec.stand_in,
         alternatives=0 if others is None else others.shape[1],
         parts={part: _part(corpus.split(part), measured[part]) for part in PARTS},
-        channels=_channels(spec, measured["train"]), labels=weigh_labels(corpus),
-        groups=find_groups(corpus), twins=find_twins(corpus, picked),
+        channels=_channels(spec, measured["train"]),
+        labels=weigh_labels(corpus),
+        groups=find_groups(corpus),
+        twins=find_twins(corpus, picked),
         skipped=dict(corpus.skipped),
-    )  # fmt: skip
+    )
 
 
 def examine_values(corpus: Corpus) -> tuple[dict[str, Part], tuple[Channel, ...]]:
@@ -224,14 +231,22 @@ def _part(split: Split, tally: _Tally) -> Part:
     offset, scale = np.array(split.spec.offset), np.array(split.spec.scale)
     ends = np.stack([(tally.low - offset) / scale, (tally.high - offset) / scale])[:, there]
     return Part(
-        sequences=len(split), shortest=int(lengths.min()), median=float(np.median(lengths)),
-        longest=int(lengths.max()), lengths=len(np.unique(lengths)), examined=tally.sequences,
-        low=_number(tally.low[there], np.min), high=_number(tally.high[there], np.max),
-        low_seen=_number(ends[0], np.min), high_seen=_number(ends[1], np.max),
+        sequences=len(split),
+        shortest=int(lengths.min()),
+        median=float(np.median(lengths)),
+        longest=int(lengths.max()),
+        lengths=len(np.unique(lengths)),
+        examined=tally.sequences,
+        low=_number(tally.low[there], np.min),
+        high=_number(tally.high[there], np.max),
+        low_seen=_number(ends[0], np.min),
+        high_seen=_number(ends[1], np.max),
         missing=1.0 - float((known + tally.not_finite) / places) if places else 0.0,
-        not_finite=tally.not_finite, far=int(tally.far.sum()), empty=tally.empty,
+        not_finite=tally.not_finite,
+        far=int(tally.far.sum()),
+        empty=tally.empty,
         still=tally.still,
-    )  # fmt: skip
+    )
 
 
 def _channels(spec: Spec, tally: _Tally) -> tuple[Channel, ...]:

@@ -72,9 +72,7 @@ def find_groups(corpus: Corpus) -> tuple[Group, ...]:
         if MANY <= len(np.unique(every)) < len(every):
             train, test = np.unique(parts[0]), np.unique(parts[2])
             both = len(np.intersect1d(train, test))
-            found.append(
-                Group(name=name, values=len(train), test_values=len(test), shared=both)
-            )  # fmt: skip
+            found.append(Group(name=name, values=len(train), test_values=len(test), shared=both))
     return tuple(found)
 
 
@@ -86,9 +84,10 @@ def leaking_groups(groups: tuple[Group, ...]) -> tuple[Group, ...]:
     """
     apart = any(not group.shared for group in groups)
     return tuple(
-        group for group in groups
+        group
+        for group in groups
         if group.shared and (is_named_group(group) or (not apart and group.values >= MORE))
-    )  # fmt: skip
+    )
 
 
 def is_named_group(group: Group) -> bool:
@@ -120,9 +119,10 @@ def find_twins(corpus: Corpus, picked: Mapping[str, Rows]) -> Twins:
     examples.sort(key=lambda said: not said.startswith("test"))  # these weigh most
     return Twins(
         compared=sum(len(rows) for rows in picked.values()),
-        inside={part: inside[part] for part in PARTS}, across=dict(across),
+        inside={part: inside[part] for part in PARTS},
+        across=dict(across),
         examples=tuple(examples[:EXAMPLES]),
-    )  # fmt: skip
+    )
 
 
 def pieces(split: Split, positions: Rows, size: int = CHUNK_BYTES) -> Iterator[tuple[Rows, Array]]:

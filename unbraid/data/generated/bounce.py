@@ -72,9 +72,7 @@ def draw_pairs(count: int, rng: np.random.Generator) -> Ints:
     return rng.permuted(np.tile(np.arange(100), (rounds, 1)), axis=1).ravel()[:count]
 
 
-def draw_scenes(
-    pair: Ints, pool: Sequence[Ints], stage: Stage, rng: np.random.Generator
-) -> Scenes:  # fmt: skip
+def draw_scenes(pair: Ints, pool: Sequence[Ints], stage: Stage, rng: np.random.Generator) -> Scenes:
     """Draw an image and a path for both digits of every pair.
 
     Args:

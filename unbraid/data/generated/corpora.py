@@ -13,9 +13,14 @@ Bools = NDArray[np.bool_]
 
 
 def series_corpus(
-    name: str, x: NDArray[Any], known: Bools | None, labels: Mapping[str, NDArray[Any]], *,
-    counts: tuple[int, int, int], facts: Mapping[str, Any],
-) -> Corpus:  # fmt: skip
+    name: str,
+    x: NDArray[Any],
+    known: Bools | None,
+    labels: Mapping[str, NDArray[Any]],
+    *,
+    counts: tuple[int, int, int],
+    facts: Mapping[str, Any],
+) -> Corpus:
     """Return series (N, T, window, channels) as a corpus, cut in order.
 
     Args:
@@ -34,17 +39,27 @@ def series_corpus(
     channels = [values[train, ..., k][seen[train, ..., k]] for k in range(x.shape[-1])]
     static: tuple[Factor, ...] = facts["static"]
     spec = Spec(
-        name=name, kind="series", frame=x.shape[2:], length=x.shape[1],
-        static=static, dynamic=facts["dynamic"], channels=facts["channels"],
+        name=name,
+        kind="series",
+        frame=x.shape[2:],
+        length=x.shape[1],
+        static=static,
+        dynamic=facts["dynamic"],
+        channels=facts["channels"],
         offset=tuple(float(part.mean(dtype=np.float64)) for part in channels),
         scale=tuple(float(part.std(dtype=np.float64)) for part in channels),
-        size=counts[0], missing=missing, rate=float(x.shape[2]),
-    )  # fmt: skip
+        size=counts[0],
+        missing=missing,
+        rate=float(x.shape[2]),
+    )
     shared: dict[str, Any] = {
-        "spec": spec, "x": values.astype(np.float32), "observed": known if missing else None,
+        "spec": spec,
+        "x": values.astype(np.float32),
+        "observed": known if missing else None,
         "labels": dict(labels),
-        "lengths": facts.get("lengths"), "group": facts.get("group", ""),
-    }  # fmt: skip
+        "lengths": facts.get("lengths"),
+        "group": facts.get("group", ""),
+    }
     rows = np.split(np.arange(len(x)), np.cumsum(counts[:2]))
     parts = [Split(rows=part, **shared) for part in rows]
     return Corpus(spec=spec, train=parts[0], validation=parts[1], test=parts[2])

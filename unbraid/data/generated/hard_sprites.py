@@ -43,9 +43,11 @@ CHUNK = 2048  # frames painted together
 SPEEDS = {"slow": 1, "normal": 2, "fast": 3}  # sixteenths of a cycle per frame
 CAMERAS = {"still": (0, 0), "left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 LIGHTS = {
-    "white": (1.0, 1.0, 1.0), "warm": (1.1, 0.85, 0.6), "cold": (0.7, 0.85, 1.15),
+    "white": (1.0, 1.0, 1.0),
+    "warm": (1.1, 0.85, 0.6),
+    "cold": (0.7, 0.85, 1.15),
     "dim": (0.6, 0.6, 0.65),
-}  # fmt: skip
+}
 PEAKS = {"jump": 0}  # phase at which a motion's second stage begins, if not a quarter
 Nuisance = Literal["shift", "light", "tint", "bar", "noise", "correlation"]
 
@@ -68,14 +70,30 @@ class Level:
 
 LEVELS = {
     "medium": Level(
-        correlation=0.5, place=3, jitter=0, scroll=2, anywhere=False, contrast=60.0, light=0.4,
-        flicker=0.0, bar=4, noise=3.0,
+        correlation=0.5,
+        place=3,
+        jitter=0,
+        scroll=2,
+        anywhere=False,
+        contrast=60.0,
+        light=0.4,
+        flicker=0.0,
+        bar=4,
+        noise=3.0,
     ),
     "hard": Level(
-        correlation=0.8, place=6, jitter=1, scroll=3, anywhere=True, contrast=80.0, light=0.8,
-        flicker=0.03, bar=8, noise=6.0,
+        correlation=0.8,
+        place=6,
+        jitter=1,
+        scroll=3,
+        anywhere=True,
+        contrast=80.0,
+        light=0.8,
+        flicker=0.03,
+        bar=8,
+        noise=6.0,
     ),
-}  # fmt: skip
+}
 OFF: dict[str, dict[str, Any]] = {
     "shift": {"place": 0, "jitter": 0},
     "light": {"light": 0.0, "flicker": 0.0},
@@ -117,14 +135,17 @@ def load(config: Config) -> Corpus:
     prepared = open_or_build("hard-sprites", key, lambda new: _build(new, config))
     labels = {name: array for name, array in prepared.arrays.items() if name != "x"}
     collection = Collection(
-        name="hard-sprites", kind="video", x=prepared.arrays["x"], rate=8.0,
+        name="hard-sprites",
+        kind="video",
+        x=prepared.arrays["x"],
+        rate=8.0,
         labels={name: np.asarray(array) for name, array in labels.items()},
         static=tuple(_factor(k, v) for k, v in STATIC.items()),
         dynamic=(
             *(_factor(k, v) for k, v in DYNAMIC.items()),
             Factor(name="stage", classes=2, values=("rest", "peak"), per_step=True),
         ),
-    )  # fmt: skip
+    )
     ends = np.cumsum([getattr(config, part) for part in PARTS])
     train, validation, test = np.split(np.arange(ends[-1]), ends[:-1])
     return collection.cut(train=train, validation=validation, test=test)

@@ -98,9 +98,10 @@ def _shift(pictures: Floats, by: Ints) -> Floats:
     """Move every picture right and down; what comes in from outside is empty."""
     moved = np.zeros_like(pictures)
     for row, (x, y) in enumerate(np.clip(by, -SIZE, SIZE).tolist()):
-        to, of = (slice(max(0, y), SIZE + min(0, y)), slice(max(0, x), SIZE + min(0, x))), (
-            slice(max(0, -y), SIZE - max(0, y)), slice(max(0, -x), SIZE - max(0, x))
-        )  # fmt: skip
+        to, of = (
+            (slice(max(0, y), SIZE + min(0, y)), slice(max(0, x), SIZE + min(0, x))),
+            (slice(max(0, -y), SIZE - max(0, y)), slice(max(0, -x), SIZE - max(0, x))),
+        )
         moved[row, :, to[0], to[1]] = pictures[row, :, of[0], of[1]]
     return moved
 
@@ -143,8 +144,10 @@ def _patterns() -> Floats:
     rng = np.random.default_rng(64)
     clouds = sum(
         np.cos(i * x + j * y + rng.uniform(0, 2 * np.pi))
-        for i in range(4) for j in range(-3, 4) if 2 <= i * i + j * j <= 10
-    )  # fmt: skip
+        for i in range(4)
+        for j in range(-3, 4)
+        if 2 <= i * i + j * j <= 10
+    )
     waves = {
         "checks": np.sin(2 * x) * np.sin(2 * y),
         "diamonds": np.sin(2 * (x + y)) * np.sin(2 * (x - y)),

@@ -32,18 +32,28 @@ SHARES = {"train": 0.7, "validation": 0.1, "test": 0.2}  # of the characters
 COLOURS: dict[str, dict[str, str]] = {
     "skin": {"pale": "f9dcc4", "tan": "d99a5b", "brown": "8d5230", "green": "8cc767"},
     "hair": {
-        "gold": "f5c242", "red": "d6404a", "silver": "dfe5ec", "blue": "4a86f0", "pink": "f07bc0"
+        "gold": "f5c242",
+        "red": "d6404a",
+        "silver": "dfe5ec",
+        "blue": "4a86f0",
+        "pink": "f07bc0",
     },
     "top": {
-        "red": "e2483d", "blue": "3878dc", "green": "38a860", "yellow": "f4cd3c", "white": "f0f0ec"
+        "red": "e2483d",
+        "blue": "3878dc",
+        "green": "38a860",
+        "yellow": "f4cd3c",
+        "white": "f0f0ec",
     },
     "trousers": {
-        "indigo": "5a5fc8", "brown": "a4683a", "grey": "9ca3ad", "plum": "b84fa8", "teal": "2aa8a4"
+        "indigo": "5a5fc8",
+        "brown": "a4683a",
+        "grey": "9ca3ad",
+        "plum": "b84fa8",
+        "teal": "2aa8a4",
     },
-}  # fmt: skip
-FIXED = {
-    Part.BACKGROUND: "1b1d2a", Part.INK: "0f1018", Part.WHITE: "ffffff", Part.SHOES: "c9b8a0"
-}  # fmt: skip
+}
+FIXED = {Part.BACKGROUND: "1b1d2a", Part.INK: "0f1018", Part.WHITE: "ffffff", Part.SHOES: "c9b8a0"}
 VALUES = {
     "skin": tuple(COLOURS["skin"]),
     "style": STYLES,

@@ -53,9 +53,13 @@ def read(path: Path, config: Config) -> Collection:
         raise ValueError(f"{path} must hold an array 'x' of sequences, it holds: {found}.")
     labels = {key: value for key, value in arrays.items() if key not in RESERVED}
     return collect(
-        arrays["x"], lengths=arrays.get("lengths"), observed=arrays.get("observed"),
-        labels=labels, name=path.stem, config=config,
-    )  # fmt: skip
+        arrays["x"],
+        lengths=arrays.get("lengths"),
+        observed=arrays.get("observed"),
+        labels=labels,
+        name=path.stem,
+        config=config,
+    )
 
 
 def _load(path: Path) -> dict[str, Array]:
@@ -100,10 +104,14 @@ def _claimed_size(content: Any) -> int | None:
 
 
 def from_arrays(
-    x: Array | Sequence[Array], *, lengths: Any = None, observed: Any = None,
-    labels: Mapping[str, Any] | None = None, name: str = "arrays",
+    x: Array | Sequence[Array],
+    *,
+    lengths: Any = None,
+    observed: Any = None,
+    labels: Mapping[str, Any] | None = None,
+    name: str = "arrays",
     options: Mapping[str, Any] | None = None,
-) -> Corpus:  # fmt: skip
+) -> Corpus:
     """Return arrays as a corpus: 80 % training, 10 % validation, 10 % test unless told otherwise.
 
     Args:
@@ -127,9 +135,14 @@ def from_arrays(
 
 
 def collect(
-    x: Array | Sequence[Array], *, lengths: Any, observed: Any,
-    labels: Mapping[str, Any], name: str, config: Config,
-) -> Collection:  # fmt: skip
+    x: Array | Sequence[Array],
+    *,
+    lengths: Any,
+    observed: Any,
+    labels: Mapping[str, Any],
+    name: str,
+    config: Config,
+) -> Collection:
     """Return arrays as a collection; see `from_arrays`."""
     if not isinstance(x, np.ndarray):
         x, lengths, observed, labels = _pad_all(x, lengths, observed, labels)
@@ -146,9 +159,16 @@ def collect(
         sides = {k: window_labels(v, window, rows, lengths=ends) for k, v in sides.items()}
     kept, static, dynamic = encode_labels(sides, dynamic=config.dynamic)
     return Collection(
-        name=name, kind=kind, x=x, lengths=lengths, observed=observed, labels=kept,
-        static=static, dynamic=dynamic, white=255.0 if x.dtype == np.uint8 else 1.0,
-    )  # fmt: skip
+        name=name,
+        kind=kind,
+        x=x,
+        lengths=lengths,
+        observed=observed,
+        labels=kept,
+        static=static,
+        dynamic=dynamic,
+        white=255.0 if x.dtype == np.uint8 else 1.0,
+    )
 
 
 def _pad_all(

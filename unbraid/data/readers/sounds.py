@@ -65,9 +65,12 @@ class Config:
     def cut(self) -> Cut:
         """What becomes of a file."""
         return Cut(
-            mel=self.mel, steps=round(self.seconds / self.hop), conversions=self.conversions,
-            trim=self.trim, broken=self.broken,
-        )  # fmt: skip
+            mel=self.mel,
+            steps=round(self.seconds / self.hop),
+            conversions=self.conversions,
+            trim=self.trim,
+            broken=self.broken,
+        )
 
 
 def read(path: Path, config: Config) -> Collection:
@@ -92,12 +95,17 @@ def read(path: Path, config: Config) -> Collection:
     labels = {label: column[segments.owner] for label, column in labels.items()}
     labels = {"utterance": segments.owner} | labels
     return Collection(
-        name=path.stem, kind="audio", x=segments.x, alternatives=segments.alternatives,
-        labels=_dealt(labels, config.split), static=static, dynamic=dynamic,
+        name=path.stem,
+        kind="audio",
+        x=segments.x,
+        alternatives=segments.alternatives,
+        labels=_dealt(labels, config.split),
+        static=static,
+        dynamic=dynamic,
         rate=config.mel.sample_rate / config.mel.hop,
         features="log-mel" if config.mel == MelConfig() else f"log-mel at {config.rate} Hz",
         skipped=segments.skipped,
-    )  # fmt: skip
+    )
 
 
 def _prepare(root: Path, files: dict[str, Path], cut: Cut) -> Segments:
@@ -107,9 +115,13 @@ def _prepare(root: Path, files: dict[str, Path], cut: Cut) -> Segments:
         yield from (Recording(name, path) for name, path in files.items())
 
     key = content_key(
-        listing=listing_key(root, files.values(), times=True), version=VERSION, mel=repr(cut.mel),
-        steps=cut.steps, conversions=cut.conversions, trim=cut.trim,
-    )  # fmt: skip
+        listing=listing_key(root, files.values(), times=True),
+        version=VERSION,
+        mel=repr(cut.mel),
+        steps=cut.steps,
+        conversions=cut.conversions,
+        trim=cut.trim,
+    )
     prepared = open_or_build("sounds", key, lambda new: write_segments(recordings, new, cut))
     return open_segments(prepared, cut)
 
@@ -117,10 +129,12 @@ def _prepare(root: Path, files: dict[str, Path], cut: Cut) -> Segments:
 def _sounds(folder: Path) -> list[Path]:
     """Return the sound files of a folder, hidden ones left out."""
     found = sorted(
-        path for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file()
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in SUFFIXES
+        and path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )  # fmt: skip
+    )
     if not found:
         raise ValueError(f"the folder {folder} holds no sounds ({', '.join(SUFFIXES)}).")
     return found

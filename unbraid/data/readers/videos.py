@@ -79,9 +79,11 @@ def read(path: Path, config: Config) -> Collection:
     """
     root, sources = _find(path.absolute())
     words = file_labels(sources, root, config.pattern)
-    prepared = open_or_build("videos", _key(root, sources, config), lambda new: _build(
-        dict(zip(words["name"], sources, strict=True)), new, config
-    ))  # fmt: skip
+    prepared = open_or_build(
+        "videos",
+        _key(root, sources, config),
+        lambda new: _build(dict(zip(words["name"], sources, strict=True)), new, config),
+    )
     skipped = prepared.found["skipped"]
     check_skipped(skipped, len(sources), config.broken)
     kept, owner = np.unique(prepared.arrays["owner"], return_inverse=True)
@@ -91,11 +93,16 @@ def read(path: Path, config: Config) -> Collection:
     labels, static, dynamic = encode_labels(words, dynamic=known)
     labels = {label: column[owner] for label, column in labels.items()}
     return Collection(
-        name=path.absolute().stem, kind="video", x=prepared.arrays["x"],
+        name=path.absolute().stem,
+        kind="video",
+        x=prepared.arrays["x"],
         lengths=open_lengths(prepared.arrays["lengths"], config.frames),
-        labels=_dealt(labels, config), static=static, dynamic=dynamic,
-        rate=prepared.found["rate"], skipped=skipped,
-    )  # fmt: skip
+        labels=_dealt(labels, config),
+        static=static,
+        dynamic=dynamic,
+        rate=prepared.found["rate"],
+        skipped=skipped,
+    )
 
 
 def _find(path: Path) -> tuple[Path, list[Path]]:

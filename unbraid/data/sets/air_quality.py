@@ -46,9 +46,19 @@ CHANNELS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "
 COLUMNS = ("year", "month", "day", "hour", "RAIN", *CHANNELS)
 SEASONS = ("winter", "spring", "summer", "autumn")
 MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 # station -> SHA-256 of its table. One public copy of Aotizhongxin has an empty cell for one "NA".
 STATIONS = {
     "Aotizhongxin": "a94fbcfc71708b6ffdc033360163d91efb7f675e496f6b5860929aa96b96351b",
@@ -112,7 +122,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     """
     prepared = SET.open(
         config.root, {}, lambda root, new: _build(new, root, config.broken, progress)
-    )  # fmt: skip
+    )
     found = prepared.arrays
     x, observed, _ = cut_windows(found["x"], config.window, observed=found["observed"])
     year, month = np.asarray(found["year"]), np.asarray(found["month"])
@@ -126,15 +136,22 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         "period": year * 12 + month,
     }
     collection = Collection(
-        name="air-quality", kind="series", x=x, observed=observed, labels=labels, group="period",
+        name="air-quality",
+        kind="series",
+        x=x,
+        observed=observed,
+        labels=labels,
+        group="period",
         static=(
             Factor(name="season", classes=len(SEASONS), values=SEASONS),
             Factor(name="month", classes=len(MONTHS), values=MONTHS),
             Factor(name="station", classes=len(STATIONS), values=tuple(STATIONS)),
         ),
         dynamic=(Factor(name="rain", classes=0, per_step=True),),
-        rate=float(config.window), channels=CHANNELS, skipped=prepared.found["skipped"],
-    )  # fmt: skip
+        rate=float(config.window),
+        channels=CHANNELS,
+        skipped=prepared.found["skipped"],
+    )
     rest, test = np.flatnonzero(year != TEST_YEAR), np.flatnonzero(year == TEST_YEAR)
     if not len(test):
         raise ValueError(f"the tables have no month of {TEST_YEAR}, which is the test year.")
@@ -208,9 +225,13 @@ def _read_columns(text: bytes) -> NDArray[np.float64]:
     body = body.replace(b",NA", b",nan").replace(b",,", b",nan,").replace(b",,", b",nan,")
     try:
         return np.loadtxt(
-            io.BytesIO(body), delimiter=",", quotechar='"', comments=None, ndmin=2,
+            io.BytesIO(body),
+            delimiter=",",
+            quotechar='"',
+            comments=None,
+            ndmin=2,
             usecols=[heading.index(name) for name in COLUMNS],
-        )  # fmt: skip
+        )
     except ValueError as error:
         raise ValueError(f"it has a wrong row: {error}") from None
 

@@ -92,10 +92,16 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         "year": moment // 12 + 1970,
     }
     collection = Collection(
-        name="etth1", kind="series", x=x, observed=observed, labels=labels,
+        name="etth1",
+        kind="series",
+        x=x,
+        observed=observed,
+        labels=labels,
         dynamic=(Factor(name="oil_temperature", classes=0, per_step=True),),
-        rate=float(config.window), channels=CHANNELS, skipped=prepared.found["skipped"],
-    )  # fmt: skip
+        rate=float(config.window),
+        channels=CHANNELS,
+        skipped=prepared.found["skipped"],
+    )
     return collection.cut(**_rows(labels["year"], config))
 
 

@@ -92,17 +92,21 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     # Videos beside the lists: one level less, or every frame of every video would be listed.
     flat = home is not None and not (home / VIDEOS).is_dir()
     prepared = (replace(SET, depth=0) if flat else SET).open(
-        "" if home is None else str(home), {"fit": config.fit},
+        "" if home is None else str(home),
+        {"fit": config.fit},
         lambda folder, new: _build(folder, new, config, progress),
-    )  # fmt: skip
+    )
     found, arrays = prepared.found, prepared.arrays
     check_skipped(found["skipped"], len(arrays["x"]) + len(found["skipped"]), config.broken)
     collection = Collection(
-        name="jester", kind="video", x=arrays["x"],
+        name="jester",
+        kind="video",
+        x=arrays["x"],
         labels={"gesture": arrays["gesture"], "name": arrays["name"]},
         dynamic=(Factor(name="gesture", classes=len(GESTURES), values=GESTURES),),
-        rate=RATE, skipped=found["skipped"],
-    )  # fmt: skip
+        rate=RATE,
+        skipped=found["skipped"],
+    )
     rows, test = (np.flatnonzero(arrays["part"] == part) for part in (0, 1))
     train, validation = cut_validation(
         rows, np.arange(len(collection)), share=config.validation, seed=config.seed

@@ -73,12 +73,12 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         ValueError: no picture is where `pattern` says, or too many are broken.
     """
     options = {
-        "size": config.size, "pattern": config.pattern, "exclude": list(config.exclude),
+        "size": config.size,
+        "pattern": config.pattern,
+        "exclude": list(config.exclude),
         "broken": config.broken,
-    }  # fmt: skip
-    prepared = SET.open(
-        config.root, options, lambda root, new: _build(root, new, config, progress)
-    )  # fmt: skip
+    }
+    prepared = SET.open(config.root, options, lambda root, new: _build(root, new, config, progress))
     return spell(prepared, config, name="letters")
 
 
@@ -86,9 +86,7 @@ def find_drawings(root: Path, pattern: str) -> list[Drawing]:
     """Return the pictures of letters below `root`, sorted by path."""
     parts = re.split("({[a-z]+}|[*])", pattern)
     wanted = re.compile("".join(_FIELDS.get(part) or re.escape(part) for part in parts))
-    names = sorted(
-        path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()
-    )  # fmt: skip
+    names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
     matches = [wanted.fullmatch(name) for name in names]
     if not any(matches):
         raise ValueError(

@@ -70,9 +70,7 @@ class Config:
         """What becomes of a recording."""
         mel = MelConfig()
         mel = replace(mel, hop=round(self.frame_ms * mel.sample_rate / 1000))
-        return Cut(
-            mel=mel, steps=self.frames, conversions=self.conversions, broken=self.broken
-        )  # fmt: skip
+        return Cut(mel=mel, steps=self.frames, conversions=self.conversions, broken=self.broken)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -99,11 +97,17 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     words = {"speaker": speakers, "sex": [sexes.get(speaker, "") for speaker in speakers.tolist()]}
     labels, static, _ = encode_labels(words)
     collection = Collection(
-        name="librispeech", kind="audio", x=segments.x, alternatives=segments.alternatives,
-        labels=labels | {"utterance": segments.owner}, static=static,
-        rate=cut.mel.sample_rate / cut.mel.hop, features="log-mel", stand_in="TIMIT",
+        name="librispeech",
+        kind="audio",
+        x=segments.x,
+        alternatives=segments.alternatives,
+        labels=labels | {"utterance": segments.owner},
+        static=static,
+        rate=cut.mel.sample_rate / cut.mel.hop,
+        features="log-mel",
+        stand_in="TIMIT",
         skipped=segments.skipped,
-    )  # fmt: skip
+    )
     parts = deal_speakers({who: sexes.get(who, "") for who in np.unique(speakers).tolist()}, config)
     return collection.cut(
         **{part: np.flatnonzero(np.isin(speakers, who)) for part, who in parts.items()}

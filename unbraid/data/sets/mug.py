@@ -106,18 +106,24 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     seed = config.seed if config.choose == "random" else 0
     options = {"choose": config.choose, "crop": config.crop, "seed": seed}
     prepared = SET.open(
-        "" if root is None else str(_home(root)), options,
+        "" if root is None else str(_home(root)),
+        options,
         lambda home, new: _build(home, new, config, progress),
-    )  # fmt: skip
+    )
     found, arrays = prepared.found, prepared.arrays
     check_skipped(found["skipped"], len(arrays["x"]) + len(found["skipped"]), config.broken)
     subject, person = encode_label("subject", arrays["subject"])
     labels = {"subject": subject, "expression": arrays["expression"], "name": arrays["name"]}
     collection = Collection(
-        name="mug", kind="video", x=arrays["x"], labels=labels, static=(person,),
+        name="mug",
+        kind="video",
+        x=arrays["x"],
+        labels=labels,
+        static=(person,),
         dynamic=(Factor(name="expression", classes=len(EXPRESSIONS), values=EXPRESSIONS),),
-        rate=RATE, skipped=found["skipped"],
-    )  # fmt: skip
+        rate=RATE,
+        skipped=found["skipped"],
+    )
     deal = _cut_within if config.cut == "video" else cut_validation
     rest, test = deal(np.arange(len(subject)), subject, share=config.test, seed=config.seed)
     train, validation = deal(rest, subject, share=config.validation, seed=config.seed + 1)
@@ -170,9 +176,10 @@ def _find(root: Path) -> tuple[list[_Video], dict[str, int]]:
     others: Counter[str] = Counter()
     for person in _folders(root):
         inner = [
-            part for folder in _folders(person)
+            part
+            for folder in _folders(person)
             for part in (_folders(folder) if folder.name.startswith("session") else [folder])
-        ]  # fmt: skip
+        ]
         for part in inner:
             for take in _folders(part):
                 if part.name in EXPRESSIONS and take.name.startswith("take"):

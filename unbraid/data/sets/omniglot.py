@@ -57,9 +57,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         ValueError: the alphabet is not there, has too few characters, or is damaged.
     """
     options = {"size": config.size, "alphabet": config.alphabet, "broken": config.broken}
-    prepared = SET.open(
-        config.root, options, lambda root, new: _build(root, new, config, progress)
-    )  # fmt: skip
+    prepared = SET.open(config.root, options, lambda root, new: _build(root, new, config, progress))
     return spell(prepared, config, name="omniglot", stand_in="Letters")
 
 

@@ -90,9 +90,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         ValueError: files are missing or unreadable, or too few stays are left.
     """
     options = {"sets": sorted(config.sets), "grid": config.grid}
-    prepared = SET.open(
-        config.root, options, lambda root, new: _build(new, root, config, progress)
-    )  # fmt: skip
+    prepared = SET.open(config.root, options, lambda root, new: _build(new, root, config, progress))
     found = prepared.arrays
     kept, dropped = _select(found, config)
     if len(kept) < 3:
@@ -104,15 +102,20 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         found["x"], config.window, observed=found["observed"], lengths=found["hours"]
     )
     collection = Collection(
-        name="physionet", kind="series", x=x, observed=observed, lengths=lengths,
+        name="physionet",
+        kind="series",
+        x=x,
+        observed=observed,
+        lengths=lengths,
         labels={name: found[name] for name in LABELS},
         static=(
             Factor(name="mortality", classes=2, values=("survived", "died")),
             Factor(name="icu_type", classes=len(UNITS), values=UNITS),
         ),
-        rate=float(config.window), channels=SIGNS,
+        rate=float(config.window),
+        channels=SIGNS,
         skipped={**prepared.found["skipped"], **dropped},
-    )  # fmt: skip
+    )
     first = max(1, int(config.test * len(kept)))
     train, validation = cut_validation(
         kept[first:], found["record"], share=config.validation, seed=config.seed
@@ -128,9 +131,10 @@ def _select(found: dict[str, Array], config: Config) -> tuple[NDArray[np.int64],
     reasons = {}
     for row in np.flatnonzero(few | empty).tolist():
         reasons[str(found["record"][row])] = (
-            f"{hours[row]} hours, fewer than {config.hours}" if few[row]
+            f"{hours[row]} hours, fewer than {config.hours}"
+            if few[row]
             else f"{share[row]:.1%} of its values are missing, more than {config.missing:.1%}"
-        )  # fmt: skip
+        )
     return np.flatnonzero(~(few | empty)), reasons
 
 

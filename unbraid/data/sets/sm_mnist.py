@@ -114,14 +114,17 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     )
     names = PAIRS if config.order == "brightness" else tuple(PAIRS[pair] for pair in UNORDERED)
     collection = Collection(
-        name="sm-mnist", kind="video", x=x, rate=8.0,
+        name="sm-mnist",
+        kind="video",
+        x=x,
+        rate=8.0,
         labels={
             label: np.concatenate([part.labels[label] for part in scenes])
             for label in scenes[0].labels
         },
         static=(Factor(name="pair", classes=len(names), values=names), *DIGIT_FACTORS),
         dynamic=QUADRANT_FACTORS,
-    )  # fmt: skip
+    )
     sizes = [len(part.images) for part in scenes]
     train, validation, test = np.split(np.arange(len(x)), np.cumsum(sizes)[:-1])
     return collection.cut(train=train, validation=validation, test=test)

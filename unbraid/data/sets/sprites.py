@@ -131,11 +131,15 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         train = np.sort(train[order[: config.train]])
     # Pixels are uint8 / 256, as the authors have it.
     collection = Collection(
-        name="sprites", kind="video", x=prepared.arrays["x"], labels=labels,
+        name="sprites",
+        kind="video",
+        x=prepared.arrays["x"],
+        labels=labels,
         static=tuple(Factor(name=n, classes=6, values=values) for n, values in VALUES.items()),
         dynamic=(Factor(name="action", classes=ACTIONS, values=ACTION_NAMES),),
-        white=256.0, rate=8.0,
-    )  # fmt: skip
+        white=256.0,
+        rate=8.0,
+    )
     return collection.cut(train=train, validation=validation, test=test)
 
 

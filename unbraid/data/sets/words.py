@@ -69,9 +69,7 @@ class WordsConfig:
 
     def split(self) -> SplitConfig:
         """Return how sequences are dealt to training, validation and test."""
-        return SplitConfig(
-            by=self.cut, test=self.test, validation=self.validation, seed=self.seed
-        )  # fmt: skip
+        return SplitConfig(by=self.cut, test=self.test, validation=self.validation, seed=self.seed)
 
 
 class Drawing(NamedTuple):
@@ -132,9 +130,12 @@ def bend(pictures: Pixels, bends: NDArray[np.float32]) -> Pixels:
 
 
 def store_letters(
-    new: NewArray, found: Sequence[Drawing], read: Callable[[str], bytes], config: WordsConfig,
+    new: NewArray,
+    found: Sequence[Drawing],
+    read: Callable[[str], bytes],
+    config: WordsConfig,
     progress: Progress | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Store the pictures of all writers who wrote every letter, sorted by writer and letter.
 
     Args:
@@ -151,8 +152,15 @@ def store_letters(
     for done, drawing in enumerate(found, start=1):
         try:
             pictures[drawing] = ink(read(drawing.name), config.size)
-        except (OSError, EOFError, SyntaxError, ValueError, BadZipFile, ZlibError,
-                Image.DecompressionBombError) as error:  # fmt: skip
+        except (
+            OSError,
+            EOFError,
+            SyntaxError,
+            ValueError,
+            BadZipFile,
+            ZlibError,
+            Image.DecompressionBombError,
+        ) as error:
             skipped[drawing.name] = f"{error}"
         if progress is not None:
             progress(done / len(found))
@@ -227,10 +235,14 @@ def spell(prepared: Prepared, config: WordsConfig, *, name: str, stand_in: str =
         change = rng.uniform(-config.jitter, config.jitter, (*index.shape, 2, 3))
         bends = (np.eye(2, 3) + change).astype(np.float32)
     collection = Collection(
-        name=name, kind="video", rate=2.0, stand_in=stand_in, skipped=prepared.found["skipped"],
+        name=name,
+        kind="video",
+        rate=2.0,
+        stand_in=stand_in,
+        skipped=prepared.found["skipped"],
         x=Written(pictures=prepared.arrays["pictures"], index=index, bends=bends),
         labels={"writer": writer, "word": word, "letter": letter},
         static=(Factor(name="writer", classes=len(writers), values=tuple(writers)),),
         dynamic=(Factor(name="letter", classes=26, values=LETTERS, per_step=True),),
-    )  # fmt: skip
+    )
     return collection.deal(config.split())

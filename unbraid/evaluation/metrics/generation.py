@@ -65,9 +65,14 @@ def balanced(labels: Int[np.ndarray, " N"], seed: int) -> Int[np.ndarray, " M"]:
 
 
 def bootstrap_interval(
-    values: Num[np.ndarray, " N *K"], *, seed: int, level: float = 0.95, draws: int = 1000,
-    of: Callable[[Means], Means] | None = None, groups: Num[np.ndarray, " N"] | None = None,
-) -> tuple[float, float]:  # fmt: skip
+    values: Num[np.ndarray, " N *K"],
+    *,
+    seed: int,
+    level: float = 0.95,
+    draws: int = 1000,
+    of: Callable[[Means], Means] | None = None,
+    groups: Num[np.ndarray, " N"] | None = None,
+) -> tuple[float, float]:
     """Return the interval in which the mean over sequences lies when they are drawn anew.
 
     Narrower is better; the ends are percentiles of `draws` resampled means.

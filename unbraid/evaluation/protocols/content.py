@@ -39,9 +39,13 @@ class ContentResult:
 
 
 def probe_content(
-    method: Method, codes: Embedding, split: Split, *,
-    speaker: str = "speaker", utterance: str = "utterance",
-) -> ContentResult:  # fmt: skip
+    method: Method,
+    codes: Embedding,
+    split: Split,
+    *,
+    speaker: str = "speaker",
+    utterance: str = "utterance",
+) -> ContentResult:
     """Return what d tells of the frames, and how well both codes redraw them.
 
     Args:

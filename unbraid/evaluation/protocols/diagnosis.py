@@ -115,16 +115,19 @@ def diagnose(
     share = {k: 1 - float(found[k] / found["mean"].clamp(min=1e-12)) for k in ("both", "s", "d")}
     s, d = (torch.cat(column) for column in zip(*((z.s, z.d[m]) for z, m in codes), strict=True))
     return Diagnosis(
-        sequences=len(chosen), batch=size,
+        sequences=len(chosen),
+        batch=size,
         static_cycle=Cycle(*found["static"].tolist()),
         dynamic_cycle=Cycle(*found["dynamic"].tolist()),
-        explained=share["both"], explained_by_static=share["s"], explained_by_dynamic=share["d"],
+        explained=share["both"],
+        explained_by_static=share["s"],
+        explained_by_dynamic=share["d"],
         order_change=float(found["shuffled"] / found["apart"].clamp(min=1e-12)),
         static_units=_units(s, found.get("kl_static")),
         dynamic_units=_units(d, found.get("kl_dynamic")),
         mutual=float(found["mutual"]) if "mutual" in found else None,
         mutual_range=(log(method.spec.size), log(method.spec.size * size)),
-    )  # fmt: skip
+    )
 
 
 def _first_look(method: Method, batches: Iterable[Batch]) -> tuple[list[Coded], _Means]:

@@ -211,11 +211,13 @@ def _scores(p: NDArray[Any], labels: NDArray[Any], seed: int) -> dict[str, Figur
     pooled = np.concatenate([p.mean(0), entropy(p).mean(0)[:, None]], -1)  # (N, K + 1)
     metrics = {
         "inception_score": (
-            inception_score, lambda m: np.exp(entropy(m[:, :-1]) - m[:, -1]), 1.0,
+            inception_score,
+            lambda m: np.exp(entropy(m[:, :-1]) - m[:, -1]),
+            1.0,
         ),
         "intra_entropy": (intra_entropy, lambda m: m[:, -1], float(np.log(classes))),
         "inter_entropy": (inter_entropy, lambda m: entropy(m[:, :-1]), float(np.log(classes))),
-    }  # fmt: skip
+    }
     found = {}
     for name, (score, of, guess) in metrics.items():
         each = np.array([score(repeat) for repeat in p])

@@ -49,9 +49,13 @@ class ProbeRow:
 
 
 def probe(
-    codes: Embedding, split: Split, *, classifiers: Sequence[Classifier] = ("svc",),
-    seeds: int = 10, limit: int = 3000,
-) -> list[ProbeRow]:  # fmt: skip
+    codes: Embedding,
+    split: Split,
+    *,
+    classifiers: Sequence[Classifier] = ("svc",),
+    seeds: int = 10,
+    limit: int = 3000,
+) -> list[ProbeRow]:
     """Return a row per code, factor and classifier.
 
     Args:
@@ -79,11 +83,17 @@ def probe(
                 ]
                 rows.append(
                     ProbeRow(
-                        code, factor.name, role, kind,  # type: ignore[arg-type]
-                        float(np.mean(scores)), float(np.std(scores)), chance(examples.labels),
-                        group, examples.left_out,
+                        code,
+                        factor.name,
+                        role,
+                        kind,  # type: ignore[arg-type]
+                        float(np.mean(scores)),
+                        float(np.std(scores)),
+                        chance(examples.labels),
+                        group,
+                        examples.left_out,
                     )
-                )  # fmt: skip
+                )
     return rows
 
 

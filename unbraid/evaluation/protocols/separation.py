@@ -104,8 +104,12 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 1, limit: int = 100
 
     return Separation(
         separation(np.array([row.own for row in rows]), np.array([row.other for row in rows])),
-        mean("static", "s"), mean("static", "d"), mean("dynamic", "d"), mean("dynamic", "s"), rows,
-    )  # fmt: skip
+        mean("static", "s"),
+        mean("static", "d"),
+        mean("dynamic", "d"),
+        mean("dynamic", "s"),
+        rows,
+    )
 
 
 def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:

@@ -101,9 +101,14 @@ def raw_examples(split: Split, factor: Factor) -> Examples:
 
 
 def predict_target(
-    train: Examples, validation: Examples, test: Examples, factor: Factor, *,
-    predictor: Predictor = "net", seeds: int | Sequence[int] = 3,
-) -> TaskRow:  # fmt: skip
+    train: Examples,
+    validation: Examples,
+    test: Examples,
+    factor: Factor,
+    *,
+    predictor: Predictor = "net",
+    seeds: int | Sequence[int] = 3,
+) -> TaskRow:
     """Learn a target from the codes of train, chosen on validation, and score it on test.
 
     Args:

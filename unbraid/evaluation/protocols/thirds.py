@@ -50,9 +50,13 @@ class Seen:
 
 
 def measure_thirds(
-    method: VariationalMethod, split: Split, *, limit: int = 512, batch_size: int = 128,
+    method: VariationalMethod,
+    split: Split,
+    *,
+    limit: int = 512,
+    batch_size: int = 128,
     seed: int = 0,
-) -> dict[Code, Thirds]:  # fmt: skip
+) -> dict[Code, Thirds]:
     """Return the similarities of s and of d over several batches; see `batch_posteriors`."""
     seen = batch_posteriors(method, split, limit=limit, batch_size=batch_size, seed=seed)
     found = [batch_thirds(one.q, one.mask) for one in seen]

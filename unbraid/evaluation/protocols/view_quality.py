@@ -42,9 +42,13 @@ class ViewRow:
 
 
 def view_quality(
-    checkpoints: Iterable[tuple[int, VariationalMethod]], split: Split, *, limit: int = 512,
-    batch_size: int = 128, seed: int = 0,
-) -> list[ViewRow]:  # fmt: skip
+    checkpoints: Iterable[tuple[int, VariationalMethod]],
+    split: Split,
+    *,
+    limit: int = 512,
+    batch_size: int = 128,
+    seed: int = 0,
+) -> list[ViewRow]:
     """Return a row per checkpoint, factor and code.
 
     Args:

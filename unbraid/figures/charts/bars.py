@@ -19,9 +19,13 @@ def probe_bars(rows: Sequence[ProbeRow]) -> "matplotlib.figure.Figure":
     places = _places(rows)
     for place, row in zip(places, rows, strict=True):
         axis.barh(
-            place, 100 * row.mean, height=0.72, color=DATA if row.wanted else FAINT,
-            xerr=100 * row.std or None, error_kw={"ecolor": MUTED, "elinewidth": 1.0},
-        )  # fmt: skip
+            place,
+            100 * row.mean,
+            height=0.72,
+            color=DATA if row.wanted else FAINT,
+            xerr=100 * row.std or None,
+            error_kw={"ecolor": MUTED, "elinewidth": 1.0},
+        )
         _mark(axis, place, row)
     axis.set_yticks(places, [_label(row, rows) for row in rows])
     axis.set_ylim(max(places, default=0.0) + 0.6, -0.6)
@@ -64,6 +68,4 @@ def _legend(figure: Any) -> None:
         Patch(color=FAINT, label="should be at chance"),
         Line2D([], [], color=INK, linewidth=1.4, label="chance"),
     ]
-    figure.legend(
-        handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize=8
-    )  # fmt: skip
+    figure.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize=8)

@@ -70,6 +70,11 @@ def _numbers(axis: Any, shares: NDArray[np.float64]) -> None:
     for (line, column), share in np.ndenumerate(shares):
         if share > 0:
             axis.text(
-                column, line, f"{100 * share:.0f}", ha="center", va="center", fontsize=8,
+                column,
+                line,
+                f"{100 * share:.0f}",
+                ha="center",
+                va="center",
+                fontsize=8,
                 color="white" if share > DARK else INK,
-            )  # fmt: skip
+            )

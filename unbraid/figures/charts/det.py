@@ -40,9 +40,14 @@ def det_plot(curves: Mapping[str, tuple[Floats, Floats, Floats]]) -> "matplotlib
     axis.set_aspect("equal")
     axis.grid(color=LINE, linewidth=0.5)
     legend = axis.legend(
-        title="equal error rate", loc="upper right", frameon=True, fontsize=9, title_fontsize=8,
-        edgecolor="white", framealpha=1.0,
-    )  # fmt: skip
+        title="equal error rate",
+        loc="upper right",
+        frameon=True,
+        fontsize=9,
+        title_fontsize=8,
+        edgecolor="white",
+        framealpha=1.0,
+    )
     legend.get_title().set_color(MUTED)
     return figure
 

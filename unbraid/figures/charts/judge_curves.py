@@ -20,9 +20,10 @@ def judge_curves(curves: Mapping[str, Points], title: str) -> "matplotlib.figure
         title: of the data.
     """
     names = [
-        name for name in dict.fromkeys(n for points in curves.values() for p in points for n in p)
+        name
+        for name in dict.fromkeys(n for points in curves.values() for p in points for n in p)
         if " kept: " in name
-    ]  # fmt: skip
+    ]
     figure, axes = panels(len(names), 5, width=2.6, height=2.2)
     for axis, name in zip(axes, names, strict=True):
         for i, (run, points) in enumerate(curves.items()):

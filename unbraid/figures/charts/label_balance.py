@@ -16,9 +16,10 @@ MOST_NAMES = 20  # more values than this leave no room for their names
 
 
 def label_balance(
-    labels: Sequence[Label], lengths: Mapping[str, NDArray[Any]],
+    labels: Sequence[Label],
+    lengths: Mapping[str, NDArray[Any]],
     numbers: Mapping[str, NDArray[Any]] | None = None,
-) -> "matplotlib.figure.Figure":  # fmt: skip
+) -> "matplotlib.figure.Figure":
     """Draw a panel per label, bars for training and dots for test, and one of lengths.
 
     One length of all sequences, and labels of too many values to be counted, are said at the
@@ -97,6 +98,9 @@ def _legend(figure: Any) -> None:
 
     dot = Line2D([], [], marker="o", linestyle="", color=MODEL, markersize=4, label="test")
     figure.legend(
-        handles=[Patch(color=DATA, label="training"), dot], loc="outside upper right", ncols=2,
-        frameon=False, fontsize=8,
-    )  # fmt: skip
+        handles=[Patch(color=DATA, label="training"), dot],
+        loc="outside upper right",
+        ncols=2,
+        frameon=False,
+        fontsize=8,
+    )

@@ -48,7 +48,7 @@ def _mark(axis: Any, place: int, row: Mapping[str, Any]) -> None:
         axis.plot(row["published"], place, "D", ms=5, mfc="none", mec=MODEL)
     axis.errorbar(
         row["mean"], place, xerr=row["std"] or None, fmt="o", ms=5, color=DATA, elinewidth=1.2
-    )  # fmt: skip
+    )
 
 
 def _legend(figure: Any, targets: bool) -> None:
@@ -63,4 +63,4 @@ def _legend(figure: Any, targets: bool) -> None:
         handles.append(dashed)
     figure.legend(
         handles=handles, loc="outside upper right", ncols=len(handles), frameon=False, fontsize=8
-    )  # fmt: skip
+    )

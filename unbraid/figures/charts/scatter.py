@@ -47,14 +47,21 @@ def _by_class(figure: Any, axis: Any, drawn: tuple[Any, Any], known: tuple[Any, 
     for place, label in enumerate(classes):
         chosen = labels == label
         axis.scatter(
-            *points[chosen].T, s=_size(points), color=class_colour(place, len(classes)),
-            linewidths=0, alpha=0.85, label=str(names[label] if len(names) else label),
-        )  # fmt: skip
+            *points[chosen].T,
+            s=_size(points),
+            color=class_colour(place, len(classes)),
+            linewidths=0,
+            alpha=0.85,
+            label=str(names[label] if len(names) else label),
+        )
     if len(classes) <= len(COLOURS):
         figure.legend(
-            loc="outside right upper", frameon=False, fontsize=8, markerscale=1.6,
+            loc="outside right upper",
+            frameon=False,
+            fontsize=8,
+            markerscale=1.6,
             handletextpad=0.2,
-        )  # fmt: skip
+        )
     else:
         axis.set_xlabel(f"{len(classes)} classes")
 

@@ -36,7 +36,10 @@ def thirds_histogram(found: Mapping[str, Thirds]) -> "matplotlib.figure.Figure":
         axis.yaxis.set_major_formatter("{x:.0%}")
         calm(axis, code)
     figure.legend(
-        *axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False,
+        *axes[0].get_legend_handles_labels(),
+        loc="outside upper right",
+        ncols=3,
+        frameon=False,
         fontsize=8,
-    )  # fmt: skip
+    )
     return figure

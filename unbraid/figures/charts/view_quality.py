@@ -50,9 +50,15 @@ def _curves(axis: Any, rows: Sequence[ViewRow]) -> None:
         mine = sorted((row for row in rows if row.factor == name), key=lambda row: row.step)
         steps, colour = [row.step for row in mine], COLOURS[place % len(COLOURS)]
         axis.plot(
-            steps, [100 * row.share for row in mine], color=colour, marker="o", markersize=3,
-            linewidth=1.4, linestyle="-" if mine[0].wanted else "--", label=name,
-        )  # fmt: skip
+            steps,
+            [100 * row.share for row in mine],
+            color=colour,
+            marker="o",
+            markersize=3,
+            linewidth=1.4,
+            linestyle="-" if mine[0].wanted else "--",
+            label=name,
+        )
         axis.plot(
             steps, [100 * row.chance for row in mine], color=colour, linewidth=1, linestyle=":"
         )

@@ -67,9 +67,15 @@ def cross_spectrograms(
             axis.set_axis_off()
             continue
         image = axis.imshow(
-            x.T, origin="lower", aspect="auto", interpolation="nearest", cmap="magma",
-            vmin=low, vmax=high, extent=(0.0, T * step, 0.0, F),
-        )  # fmt: skip
+            x.T,
+            origin="lower",
+            aspect="auto",
+            interpolation="nearest",
+            cmap="magma",
+            vmin=low,
+            vmax=high,
+            extent=(0.0, T * step, 0.0, F),
+        )
         _edge(axis, (line, column), last=lines - 1)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.01)
     bar.outline.set_visible(False)

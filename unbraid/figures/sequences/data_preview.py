@@ -93,7 +93,7 @@ def spectrogram_sheet(rows: Sequence[Shown], *, step: float) -> "matplotlib.figu
 
 def lane_sheet(
     rows: Sequence[Shown], *, channels: Sequence[str] = ()
-) -> "matplotlib.figure.Figure":  # fmt: skip
+) -> "matplotlib.figure.Figure":
     """Draw series as a model sees them: a panel each, a lane per channel, grey where unobserved.
 
     Args:
@@ -115,8 +115,9 @@ def lane_sheet(
     more = f" The first {shown} of {width} channels." if shown < width else ""
     figure.supxlabel(
         f"row; a lane is ±{SPREAD:g} standard deviations of training; grey: not observed.{more}",
-        fontsize=8, color=MUTED,
-    )  # fmt: skip
+        fontsize=8,
+        color=MUTED,
+    )
     return figure
 
 
@@ -148,6 +149,11 @@ def _mark(axis: Any, row: Shown, step: float, *, colour: str, shift: float = 0.0
             axis.axvline(place, color=colour, linewidth=0.7)
         if LETTER * len(name) <= (end - first) / len(row.x):
             axis.text(
-                place, 1.0, f" {name}", transform=axis.get_xaxis_transform(), fontsize=7,
-                color=ink, va="top",
-            )  # fmt: skip
+                place,
+                1.0,
+                f" {name}",
+                transform=axis.get_xaxis_transform(),
+                fontsize=7,
+                color=ink,
+                va="top",
+            )

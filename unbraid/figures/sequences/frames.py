@@ -55,9 +55,13 @@ def picture_bytes(picture: Pixels) -> bytes:
 
 
 def save_gif(
-    path: Path, x: NDArray[Any], *, rate: float, columns: int = 0,
+    path: Path,
+    x: NDArray[Any],
+    *,
+    rate: float,
+    columns: int = 0,
     numbers: Mapping[str, Any] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write sequences as an animated GIF, see `gif_bytes`, and `numbers` beside it if given."""
     data = gif_bytes(x, rate=rate, columns=columns)
     write_whole(path, lambda aside: aside.write_bytes(data))
@@ -107,9 +111,14 @@ def to_pixels(x: NDArray[Any]) -> Pixels:
 def _animation(pictures: list[Image.Image], kind: str, milliseconds: int) -> bytes:
     buffer = io.BytesIO()
     pictures[0].save(
-        buffer, format=kind, save_all=True, append_images=pictures[1:],
-        duration=milliseconds, loop=0, disposal=1,
-    )  # fmt: skip
+        buffer,
+        format=kind,
+        save_all=True,
+        append_images=pictures[1:],
+        duration=milliseconds,
+        loop=0,
+        disposal=1,
+    )
     return buffer.getvalue()
 
 

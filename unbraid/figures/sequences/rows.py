@@ -33,7 +33,10 @@ def series_rows(
         calm(axis, label)
     axes[-1].set_xlabel("row")
     figure.legend(
-        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
-        frameon=False, fontsize=8,
-    )  # fmt: skip
+        *axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=8,
+    )
     return figure

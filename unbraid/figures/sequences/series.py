@@ -55,9 +55,12 @@ def series_plot(
         axis.set_xlabel("row")
     if x_hat is not None:
         figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2,
-            frameon=False, fontsize=8,
-        )  # fmt: skip
+            *axes[0].get_legend_handles_labels(),
+            loc="outside upper right",
+            ncols=2,
+            frameon=False,
+            fontsize=8,
+        )
     return figure
 
 

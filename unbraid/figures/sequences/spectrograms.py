@@ -35,9 +35,15 @@ def spectrogram_grid(
     longest = max(len(x) for _, x in rows)
     for axis, (label, x) in zip(axes, rows, strict=True):
         image = axis.imshow(
-            x.T, origin="lower", aspect="auto", interpolation="nearest", cmap="magma",
-            vmin=low, vmax=high, extent=(0.0, len(x) * step, 0.0, x.shape[1]),
-        )  # fmt: skip
+            x.T,
+            origin="lower",
+            aspect="auto",
+            interpolation="nearest",
+            cmap="magma",
+            vmin=low,
+            vmax=high,
+            extent=(0.0, len(x) * step, 0.0, x.shape[1]),
+        )
         axis.set_xlim(0.0, longest * step)
         calm(axis, label)
     for i, axis in enumerate(axes):

@@ -70,10 +70,15 @@ def check_data(
     ready = not any(finding.level == "problem" for finding in findings)
     command = _command(name, spec, options or {}, methods) if ready else ""
     return Examination(
-        data=name, ready=ready, command=command,
-        findings=findings, scaling=_scaling(spec), settings=settings, methods=methods,
+        data=name,
+        ready=ready,
+        command=command,
+        findings=findings,
+        scaling=_scaling(spec),
+        settings=settings,
+        methods=methods,
         contents=contents,
-    )  # fmt: skip
+    )
 
 
 def _sentence(error: Exception) -> str:
@@ -91,9 +96,12 @@ def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | No
     except (ValueError, KeyError, ImportError) as error:
         return Planned(method=method, refusal=_sentence(error))
     return Planned(
-        method=method, preset=plan.preset, parameters=count_parameters(model),
-        batch_size=min(plan.training.batch_size, spec.size), budget=_budget(plan),
-    )  # fmt: skip
+        method=method,
+        preset=plan.preset,
+        parameters=count_parameters(model),
+        batch_size=min(plan.training.batch_size, spec.size),
+        budget=_budget(plan),
+    )
 
 
 def _budget(plan: Plan) -> str:

@@ -238,6 +238,15 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
 
 Rule = Callable[[Case], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
-    _problems, _sizes, _refusals, _twins, _groups, _values, _oddities, _skipped, _few, _labels,
+    _problems,
+    _sizes,
+    _refusals,
+    _twins,
+    _groups,
+    _values,
+    _oddities,
+    _skipped,
+    _few,
+    _labels,
     _origin,
-)  # fmt: skip
+)

@@ -11,10 +11,13 @@ from unbraid.settings import build
 
 
 def prepare(
-    name: str, root: Path | None, *, download: bool = False,
+    name: str,
+    root: Path | None,
+    *,
+    download: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] = lambda share: None,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """Build the cache of a data set and say what is done.
 
     Args:

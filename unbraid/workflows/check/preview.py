@@ -25,9 +25,13 @@ LARGE = 96  # frames higher than this are not enlarged
 
 
 def preview(
-    data: str | Corpus, options: Mapping[str, Any] | None = None, *, out: Path | None = None,
-    count: int = 6, split: str = "train",
-) -> list[Path]:  # fmt: skip
+    data: str | Corpus,
+    options: Mapping[str, Any] | None = None,
+    *,
+    out: Path | None = None,
+    count: int = 6,
+    split: str = "train",
+) -> list[Path]:
     """Write pictures of sequences (with an animation or sound) and of labels; return the paths.
 
     Args:

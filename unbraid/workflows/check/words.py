@@ -97,10 +97,13 @@ def _split_table(c: Contents) -> Table:
 def _split_row(part: Part) -> list[str]:
     steps = f"{part.shortest}/{part.median:g}/{part.longest}"
     return [
-        f"{part.sequences:,}", steps if part.lengths > 1 else str(part.longest),
-        "one" if part.lengths == 1 else str(part.lengths), _range(part.low, part.high),
-        _range(part.low_seen, part.high_seen), _percent(part.missing),
-    ]  # fmt: skip
+        f"{part.sequences:,}",
+        steps if part.lengths > 1 else str(part.longest),
+        "one" if part.lengths == 1 else str(part.lengths),
+        _range(part.low, part.high),
+        _range(part.low_seen, part.high_seen),
+        _percent(part.missing),
+    ]
 
 
 def _looked_at(c: Contents) -> Iterator[Any]:
@@ -123,11 +126,15 @@ def _channel_table(c: Contents) -> Table:
     more = f", the first {len(shown)} of {len(c.channels)}" if len(shown) < len(c.channels) else ""
     rows = [
         [
-            x.name, _range(x.low, x.high), _number(x.mean), _number(x.std), _percent(x.missing),
+            x.name,
+            _range(x.low, x.high),
+            _number(x.mean),
+            _number(x.std),
+            _percent(x.missing),
             "constant" if x.constant else "",
         ]
         for x in shown
-    ]  # fmt: skip
+    ]
     columns = (f"channel in training{more}", ">values", ">mean", ">std", ">missing", "")
     return _table(columns, rows)
 
@@ -167,12 +174,15 @@ def _outlook(found: Examination) -> Iterator[Any]:
         yield Text(f"Settings (--set data.NAME=VALUE): {told}")
     rows = [
         [
-            plan.method, plan.preset if plan.preset != "none" else "its defaults",
-            f"{plan.parameters:,}", str(plan.batch_size), plan.budget,
+            plan.method,
+            plan.preset if plan.preset != "none" else "its defaults",
+            f"{plan.parameters:,}",
+            str(plan.batch_size),
+            plan.budget,
         ]
         for plan in found.methods
         if not plan.refusal
-    ]  # fmt: skip
+    ]
     if rows:
         columns = ("method", "preset", ">parameters", ">batch", ">budget")
         yield from ("", _table(columns, rows))

@@ -53,8 +53,15 @@ DRAWS = 4  # rows below the true sequence where one code is kept
 def draw_analyses(job: Job, folder: Path) -> dict[str, str]:
     """Draw every analysis this run allows into `folder`; return those that failed, and why."""
     draw: list[Callable[[Job, Path], None]] = [
-        _fixed, _series, _cross, _tsne, _mi, _confusion, _det, _views,
-    ]  # fmt: skip
+        _fixed,
+        _series,
+        _cross,
+        _tsne,
+        _mi,
+        _confusion,
+        _det,
+        _views,
+    ]
     return attempt({one.__name__[1:]: partial(one, job, folder) for one in draw})
 
 

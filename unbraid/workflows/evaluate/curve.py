@@ -19,10 +19,14 @@ NAME = "judge_curve"
 
 
 def judge_curve(
-    path: str | Path, folder: str | Path, scoring: Scoring | None = None, *,
-    split: str = "validation", device: str = "cpu",
+    path: str | Path,
+    folder: str | Path,
+    scoring: Scoring | None = None,
+    *,
+    split: str = "validation",
+    device: str = "cpu",
     say: Callable[[Point], None] = lambda point: None,
-) -> list[Point]:  # fmt: skip
+) -> list[Point]:
     """Judge every kept checkpoint of a run; write `judge_curve.csv` into it.
 
     Points are of the validation split unless asked otherwise: the test split is for the end.

@@ -54,9 +54,14 @@ class Scoring:
 
 
 def fit_judge(
-    data: str, *, settings: Mapping[str, Any] | None = None, seed: int = 0,
-    out: str | Path = "judges", console: Console | None = None, device: str = "cpu",
-) -> Path:  # fmt: skip
+    data: str,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    out: str | Path = "judges",
+    console: Console | None = None,
+    device: str = "cpu",
+) -> Path:
     """Train a judge into `<out>/<data>` and return that folder.
 
     Args:

@@ -57,11 +57,20 @@ class Suite:
 SUITES = {
     # Neighbours beside the papers' SVC: they find leaks in d that an SVC with defaults misses.
     "quick": Suite(
-        ("svc", "knn"), 2, 1, 250, 1, ("net", "linear"), ("linear",),
-        decoded=250, diagnosed=128, probed=1000, separated=500,
+        ("svc", "knn"),
+        2,
+        1,
+        250,
+        1,
+        ("net", "linear"),
+        ("linear",),
+        decoded=250,
+        diagnosed=128,
+        probed=1000,
+        separated=500,
     ),
     "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
-}  # fmt: skip
+}
 
 
 class SkippedError(Exception):
@@ -97,9 +106,14 @@ class Job:
 
 
 def evaluate(
-    path: str | Path, *, suite: str = "quick", judge: str = "", device: str = "cpu",
-    unfinished: bool = False, say: Callable[[str], None] = lambda text: None,
-) -> Metrics:  # fmt: skip
+    path: str | Path,
+    *,
+    suite: str = "quick",
+    judge: str = "",
+    device: str = "cpu",
+    unfinished: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Metrics:
     """Measure a run on its test split and write `metrics.json`.
 
     Args:
@@ -260,9 +274,13 @@ def _predict(job: Job, factor: Factor, coded: list[Examples], raw: list[Examples
     for (train, validation, test), predictors in zip((coded, raw), kinds, strict=True):
         for predictor in predictors:
             row = predict_target(
-                train, validation, test, factor,
-                predictor=predictor, seeds=job.suite.task_seeds,
-            )  # fmt: skip
+                train,
+                validation,
+                test,
+                factor,
+                predictor=predictor,
+                seeds=job.suite.task_seeds,
+            )
             rows.append(asdict(row))
     return rows
 

@@ -170,13 +170,15 @@ def pictures(
     """Make the pictures of a run in `figures/`; return them, and why others could not be made."""
     folder = run.path / "figures"
     few = use.Source(count=3, device=device)
-    failed = attempt({
-        "swap": partial(use.swap, run.path, few, folder),
-        "reconstruct": partial(use.reconstruct, run.path, few, folder),
-        "sample-dynamic": partial(use.sample, run.path, few, folder, factor="dynamic"),
-        "sample-static": partial(use.sample, run.path, few, folder, factor="static"),
-        "interpolate": partial(use.interpolate, run.path, few, folder),
-    })  # fmt: skip
+    failed = attempt(
+        {
+            "swap": partial(use.swap, run.path, few, folder),
+            "reconstruct": partial(use.reconstruct, run.path, few, folder),
+            "sample-dynamic": partial(use.sample, run.path, few, folder, factor="dynamic"),
+            "sample-static": partial(use.sample, run.path, few, folder, factor="static"),
+            "interpolate": partial(use.interpolate, run.path, few, folder),
+        }
+    )
     rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
     if rows:  # a run of a few steps has none yet
         save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})

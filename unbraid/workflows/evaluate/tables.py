@@ -56,12 +56,13 @@ def _separation_table(found: Metrics) -> Table:
     """Return how far each code tells each factor, and what its own code is ahead by."""
     rows = [
         [
-            row["factor"], *(f"{100 * row[code]:.0f} %" for code in ("s", "d")),
+            row["factor"],
+            *(f"{100 * row[code]:.0f} %" for code in ("s", "d")),
             f"{100 * (row['s'] - row['d']) * (1 if row['role'] == 'static' else -1):.0f} %",
             f"{'s' if row['role'] == 'static' else 'd'} high",
         ]
         for row in found["factors"]
-    ]  # fmt: skip
+    ]
     return Table(
         f"Separation {100 * found['separation']:.0f} %",
         ("factor", "from s", "from d", "own - other", "wanted"),
@@ -122,13 +123,14 @@ def _judge_table(judged: Metrics) -> Table:
             by.setdefault(row["factor"], {})[row["kept"]] = row
     rows = [
         [
-            factor, *(_percent(kept[k]) for k in ("s", "d")),
+            factor,
+            *(_percent(kept[k]) for k in ("s", "d")),
             *(f"{100 * kept[k]['mean']:.1f} %" for k in ("both", "data")),
             f"{100 * kept['s']['chance']:.1f} %",
             f"{'s' if kept['s']['role'] == 'static' else 'd'} high",
         ]
         for factor, kept in by.items()
-    ]  # fmt: skip
+    ]
     return Table(
         "What a judge sees in generated sequences",
         ("factor", "s kept", "d kept", "both", "data", "chance", "wanted"),
@@ -171,12 +173,16 @@ def _speaker_table(found: Metrics, error: float | None) -> Table:
 def _task_table(rows: Sequence[Metrics]) -> Table:
     cells = [
         [
-            row["factor"], row["source"], row["predictor"], score["metric"],
-            f"{score['mean']:.3f} ± {score['std']:.3f}", f"{score['chance']:.3f}",
+            row["factor"],
+            row["source"],
+            row["predictor"],
+            score["metric"],
+            f"{score['mean']:.3f} ± {score['std']:.3f}",
+            f"{score['chance']:.3f}",
         ]
         for row in rows
         for score in row["scores"]
-    ]  # fmt: skip
+    ]
     columns = ("target", "from", "predictor", "metric", "score", "chance")
     note = "Trained on frozen training codes (or raw values), chosen on validation, scored on test."
     return Table("Prediction from codes and from raw values", columns, cells, note)

@@ -63,9 +63,10 @@ def _write_array(archive: zipfile.ZipFile, name: str, count: int, chunks: Iterat
     """Write one array of `count` rows that comes in chunks."""
     first = next(chunks)
     header = {
-        "descr": np.lib.format.dtype_to_descr(first.dtype), "fortran_order": False,
+        "descr": np.lib.format.dtype_to_descr(first.dtype),
+        "fortran_order": False,
         "shape": (count, *first.shape[1:]),
-    }  # fmt: skip
+    }
     info = zipfile.ZipInfo(f"{name}.npy", _BEGINNING)
     # Codes hardly shrink (7 %) and would take longer to compress than to encode with small nets.
     info.compress_type = zipfile.ZIP_STORED if first.dtype.kind == "f" else zipfile.ZIP_DEFLATED

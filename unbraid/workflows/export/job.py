@@ -48,9 +48,13 @@ class EncodeConfig:
 
 
 def encode(
-    path: str | Path, source: Source, out: str | Path | None = None, *,
-    config: EncodeConfig | None = None, console: Console | None = None,
-) -> tuple[Path, ...]:  # fmt: skip
+    path: str | Path,
+    source: Source,
+    out: str | Path | None = None,
+    *,
+    config: EncodeConfig | None = None,
+    console: Console | None = None,
+) -> tuple[Path, ...]:
     """Write the codes of all sequences with their ids and labels; return the files.
 
     Memory does not grow with the number of sequences. If it is interrupted, the same call goes on
@@ -149,7 +153,12 @@ class _Speed(ProgressColumn):
 
 def _bar(console: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Speed(),
-        TimeRemainingColumn(), console=console, transient=True,
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Speed(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
         disable=not console.is_terminal,
-    )  # fmt: skip
+    )

@@ -90,18 +90,25 @@ def swap(path: str | Path, source: Source, out: Path | None = None) -> Path:
     first, second = manipulate.swap(job.method, a, b)
     n_a, n_b = a.mask.sum(1), b.mask.sum(1)
     sets = [
-        ("a", _known(a), n_a), ("b", _known(b), n_b),
-        ("a doing b", first, n_b), ("b doing a", second, n_a),
-    ]  # fmt: skip
+        ("a", _known(a), n_a),
+        ("b", _known(b), n_b),
+        ("a doing b", first, n_b),
+        ("b doing a", second, n_a),
+    ]
     arrays = {name.replace(" ", "_"): x for name, x, _ in sets}
     rows = _pair_up(sets)
     return _write(job, out, "swap", arrays, rows, columns=4)
 
 
 def sample(
-    path: str | Path, source: Source, out: Path | None = None, *, factor: Factor = "both",
-    length: int = 0, seed: int = 0,
-) -> Path:  # fmt: skip
+    path: str | Path,
+    source: Source,
+    out: Path | None = None,
+    *,
+    factor: Factor = "both",
+    length: int = 0,
+    seed: int = 0,
+) -> Path:
     """Write new sequences; with one factor drawn, the other is that of real sequences."""
     job = open_source(path, source)
     seed_draws(seed, "use")
@@ -122,9 +129,13 @@ def sample(
 
 
 def interpolate(
-    path: str | Path, source: Source, out: Path | None = None, *, steps: int = 6,
+    path: str | Path,
+    source: Source,
+    out: Path | None = None,
+    *,
+    steps: int = 6,
     factor: Factor = "static",
-) -> Path:  # fmt: skip
+) -> Path:
     """Write the way from one sequence to another."""
     job = open_source(path, source)
     chosen = _chosen(job, source, 2)
@@ -178,9 +189,14 @@ def _pair_up(sets: list[tuple[str, Tensor, Tensor]]) -> list[tuple[str, Tensor]]
 
 
 def _write(
-    job: Opened, out: Path | None, name: str, arrays: dict[str, Tensor],
-    rows: list[tuple[str, Tensor]], *, columns: int = 0,
-) -> Path:  # fmt: skip
+    job: Opened,
+    out: Path | None,
+    name: str,
+    arrays: dict[str, Tensor],
+    rows: list[tuple[str, Tensor]],
+    *,
+    columns: int = 0,
+) -> Path:
     folder = out or job.folder / "use"
     saved = _save_arrays(
         folder / f"{name}.npz", {key: raw(job.spec, value) for key, value in arrays.items()}

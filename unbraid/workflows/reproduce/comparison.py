@@ -78,9 +78,12 @@ class Reproduced:
 
 
 def reproduce(
-    request: Request, comparison: Comparison | None = None, *, console: Console | None = None,
+    request: Request,
+    comparison: Comparison | None = None,
+    *,
+    console: Console | None = None,
     say: Say = lambda text: None,
-) -> Reproduced:  # fmt: skip
+) -> Reproduced:
     """Make what is not there yet of a comparison, then its tables; interrupted, it goes on later.
 
     Args:
@@ -149,12 +152,17 @@ def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
     )
     jobs = [
         Job(
-            comparison=comparison, variant=request.variant, row=row, seed=seed,
-            budget=budget, folder=request.out / comparison.name, device=request.device,
+            comparison=comparison,
+            variant=request.variant,
+            row=row,
+            seed=seed,
+            budget=budget,
+            folder=request.out / comparison.name,
+            device=request.device,
         )
         for seed in range(request.seeds or comparison.seeds)
         for row in rows
-    ]  # fmt: skip
+    ]
     for job in jobs:
         if job.row.method != RAW:
             _ = job.plan

@@ -67,9 +67,15 @@ class Metric:
     name: str  # as in published.csv
     better: Literal["up", "down"]
     by: Literal[
-        "judge", "probe", "speakers", "content", "task", "separation", "reconstruction",
+        "judge",
+        "probe",
+        "speakers",
+        "content",
+        "task",
+        "separation",
+        "reconstruction",
         "difference",
-    ]  # fmt: skip
+    ]
     code: Literal["s", "d", "both"] = "both"  # kept (judge), read (probe) or given (task)
     factor: str = ""
     role: Literal["", "static", "dynamic"] = ""
@@ -218,11 +224,16 @@ def list_comparisons() -> list[dict[str, Any]]:
     found = [find_comparison(name) for name in comparison_names()]
     return [
         {
-            "name": c.name, "title": c.title, "data": data_title(c.data),
-            "rows": {row.name: row.label for row in c.rows}, "seeds": c.seeds, "epochs": c.epochs,
+            "name": c.name,
+            "title": c.title,
+            "data": data_title(c.data),
+            "rows": {row.name: row.label for row in c.rows},
+            "seeds": c.seeds,
+            "epochs": c.epochs,
             "minutes": c.minutes,
-            "protocols": ["paper", *(["authors"] if c.authors else [])], "published": c.where,
+            "protocols": ["paper", *(["authors"] if c.authors else [])],
+            "published": c.where,
             "targets": {m.name: m.target for m in c.metrics if m.target is not None},
         }
         for c in found
-    ]  # fmt: skip
+    ]

@@ -21,11 +21,16 @@ from unbraid.workflows.reproduce.words import number
 
 NAME = "recipes"
 METRICS = (
-    Metric(name="validation_separation_pct", better="up", by="separation", score="separation",
-           split="validation"),
+    Metric(
+        name="validation_separation_pct",
+        better="up",
+        by="separation",
+        score="separation",
+        split="validation",
+    ),
     Metric(name="separation_pct", better="up", by="separation", score="separation"),
     Metric(name="relative_error_pct", better="down", by="reconstruction"),
-)  # fmt: skip
+)
 PROTOCOL = Protocol(
     name=NAME,
     text="separation by the strongest of SVC, k-NN and random forest; relative error is the "
@@ -71,18 +76,30 @@ def comparisons(suite: Suite, kind: Kind) -> list[Comparison]:
     """Return a comparison of all candidates for every data set of a kind."""
     return [
         Comparison(
-            name=f"{NAME}/{one.name}", given=NAME, title=f"{suite.title}: {one.name}",
-            data=one.data, published=NAME, where="nowhere", seeds=suite.seeds,
-            minutes=kind.minutes, sets=one.sets, paper=PROTOCOL, rows=kind.rows, metrics=METRICS,
+            name=f"{NAME}/{one.name}",
+            given=NAME,
+            title=f"{suite.title}: {one.name}",
+            data=one.data,
+            published=NAME,
+            where="nowhere",
+            seeds=suite.seeds,
+            minutes=kind.minutes,
+            sets=one.sets,
+            paper=PROTOCOL,
+            rows=kind.rows,
+            metrics=METRICS,
         )
         for one in kind.data
-    ]  # fmt: skip
+    ]
 
 
 def compare_recipes(
-    request: Request, data: Sequence[str] = (), *, console: Console | None = None,
+    request: Request,
+    data: Sequence[str] = (),
+    *,
+    console: Console | None = None,
     say: Callable[[str], None] = lambda text: None,
-) -> Reproduced:  # fmt: skip
+) -> Reproduced:
     """Make what is not there yet, data set after data set, then the table of all.
 
     Args:

@@ -112,7 +112,7 @@ def _score(job: Job, run: Run) -> None:
     c, method = job.comparison, run.model(job.device)
     scoring = judging.Scoring(
         repeats=c.repeats, means=c.protocol(job.variant).means, sides=c.sides, controls=False
-    )  # fmt: skip
+    )
     judged = partial(judging.score, run.path, job.judge or "", scoring, device=job.device)
     sheet = Sheet(run.corpus(), method, repeats=c.repeats, seed=job.seed, judged=judged)
     training = run.about["training"]
@@ -127,10 +127,17 @@ def _score(job: Job, run: Run) -> None:
 
 def _write(job: Job, values: dict[str, float], cost: dict[str, Any]) -> None:
     facts = {
-        "format": FORMAT, "comparison": job.comparison.name, "protocol": job.variant,
-        "row": job.row.name, "seed": job.seed, "max_epochs": job.budget.epochs,
-        "max_minutes": job.budget.minutes, "version": code_version(), **cost, "scores": values,
-    }  # fmt: skip
+        "format": FORMAT,
+        "comparison": job.comparison.name,
+        "protocol": job.variant,
+        "row": job.row.name,
+        "seed": job.seed,
+        "max_epochs": job.budget.epochs,
+        "max_minutes": job.budget.minutes,
+        "version": code_version(),
+        **cost,
+        "scores": values,
+    }
     write_text(job.scores, json.dumps(facts, indent=1))
 
 
@@ -153,9 +160,7 @@ def _cpu_minutes(run: Run) -> float:
 def _train(job: Job, console: Console | None) -> Outcome:
     """Start the run, go on with it, or leave it as it is if it has had its budget."""
     plan, run, config = job.plan, Run(job.path), job.path / "config.toml"
-    how: dict[str, Any] = {
-        "console": console, "device": job.device, "callbacks": [CpuMinutes()]
-    }  # fmt: skip
+    how: dict[str, Any] = {"console": console, "device": job.device, "callbacks": [CpuMinutes()]}
     if not (job.path / CHECKPOINT).is_file():
         run_plan(plan, job.path, **how)
     else:

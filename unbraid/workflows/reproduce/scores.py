@@ -32,9 +32,14 @@ class Sheet:
     """Measures one run; what several metrics share is made once, when it is first asked for."""
 
     def __init__(
-        self, corpus: Corpus, method: Method | None, *, repeats: int, seed: int,
+        self,
+        corpus: Corpus,
+        method: Method | None,
+        *,
+        repeats: int,
+        seed: int,
         judged: Callable[[], dict[str, Any]] = dict,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take the data, the model (None for raw values) and what a judge says of the run."""
         self.corpus, self.method = corpus, method
         self.repeats, self.seed = repeats, seed
@@ -108,9 +113,13 @@ class Sheet:
         first = self.repeats * self.seed if self.method is None else 0
         train, validation, test = (self._examples(split, factor, code) for split in SPLITS)
         row = predict_target(
-            train, validation, test, factor,
-            predictor=predictor, seeds=range(first, first + self.repeats),
-        )  # fmt: skip
+            train,
+            validation,
+            test,
+            factor,
+            predictor=predictor,
+            seeds=range(first, first + self.repeats),
+        )
         return {score.metric: score.mean for score in row.scores}
 
     def _examples(self, split: str, factor: Any, code: Any) -> Examples:

@@ -9,9 +9,17 @@ from unbraid.workflows.reproduce.plan import RAW, Comparison, Finding, Metric, f
 
 Result = dict[str, Any]
 COLUMNS = (
-    "method", "metric", "ours", "seeds", "published", "difference", "CPU-minutes", "epochs",
-    "parameters", "version",
-)  # fmt: skip
+    "method",
+    "metric",
+    "ours",
+    "seeds",
+    "published",
+    "difference",
+    "CPU-minutes",
+    "epochs",
+    "parameters",
+    "version",
+)
 HEAD = """# Results
 
 Ours: mean ± standard deviation over training seeds (of a sample, n - 1), on the test split, which
@@ -78,10 +86,17 @@ def _cells(row: Result) -> list[str]:
     if theirs is not None and row["mean"] is not None:
         apart = signed(row["mean"] - theirs, metric, row["better"])
     return [
-        row["method"], f"`{metric}`".replace("|", "\\|"), _ours(row), str(row["seeds"]),
-        "-" if theirs is None else number(theirs, metric), apart,
-        f"{row['minutes']:.1f}", f"{row['epochs']:g}", f"{row['parameters']:,}", row["version"],
-    ]  # fmt: skip
+        row["method"],
+        f"`{metric}`".replace("|", "\\|"),
+        _ours(row),
+        str(row["seeds"]),
+        "-" if theirs is None else number(theirs, metric),
+        apart,
+        f"{row['minutes']:.1f}",
+        f"{row['epochs']:g}",
+        f"{row['parameters']:,}",
+        row["version"],
+    ]
 
 
 def _ours(row: Result) -> str:

@@ -90,9 +90,14 @@ class Search:
 
 
 def make_search(
-    data: str, method: str | None = None, *, preset: str | None = None, space: str = "",
-    settings: Mapping[str, Any] | None = None, **rest: Any,
-) -> Search:  # fmt: skip
+    data: str,
+    method: str | None = None,
+    *,
+    preset: str | None = None,
+    space: str = "",
+    settings: Mapping[str, Any] | None = None,
+    **rest: Any,
+) -> Search:
     """Return a search whose names and values have all been checked.
 
     Args:
@@ -138,9 +143,13 @@ def enter(search: Search, folder: Path) -> Study:
     free = [name for name, entry in search.space.items() if not entry.same]
     first = None if search.outside() else {name: look_up(plan, name) for name in free}
     return open_study(
-        folder, search.space, objective=search.objective, pruner=search.pruner, seed=search.seed,
+        folder,
+        search.space,
+        objective=search.objective,
+        pruner=search.pruner,
+        seed=search.seed,
         first=first,
-    )  # fmt: skip
+    )
 
 
 def read_search(folder: Path) -> Search:

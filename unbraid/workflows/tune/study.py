@@ -142,9 +142,14 @@ class Study:
 
 
 def open_study(
-    folder: Path, space: Space, *, objective: Objective, pruner: Pruner, seed: int,
+    folder: Path,
+    space: Space,
+    *,
+    objective: Objective,
+    pruner: Pruner,
+    seed: int,
     first: dict[str, Any] | None,
-) -> Study:  # fmt: skip
+) -> Study:
     """Return the study of a folder, made if there is none.
 
     Args:
@@ -165,10 +170,13 @@ def open_study(
                 _cut_torn_line(log)
             storage = JournalStorage(JournalFileBackend(str(log), lock))  # type: ignore[arg-type]
             study = optuna.create_study(
-                study_name="unbraid", storage=storage, load_if_exists=True,
-                sampler=make_sampler(seed, 0), pruner=make_pruner(pruner),
+                study_name="unbraid",
+                storage=storage,
+                load_if_exists=True,
+                sampler=make_sampler(seed, 0),
+                pruner=make_pruner(pruner),
                 directions=["minimize"] * len(CRITERIA[objective]),
-            )  # fmt: skip
+            )
         except ValueError as error:
             raise ValueError(f"{log} is damaged: {error}. Choose another --out.") from None
         if first is not None and not study.get_trials(deepcopy=False):

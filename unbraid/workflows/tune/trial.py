@@ -131,9 +131,12 @@ def nats_of(method: Method, plan: Plan, corpus: Corpus) -> float:
     """Return the negative evidence bound on validation."""
     c = plan.training
     return held_out_nats(
-        method, corpus.validation, limit=c.validation_sequences, batch_size=c.batch_size,
+        method,
+        corpus.validation,
+        limit=c.validation_sequences,
+        batch_size=c.batch_size,
         seed=plan.seed,
-    )  # fmt: skip
+    )
 
 
 def leakage_of(method: Method, plan: Plan, corpus: Corpus) -> float:

@@ -14,9 +14,14 @@ Say = Callable[[str], None]
 
 
 def tune(
-    search: Search, folder: Path, *, trials: int, workers: int = 1, device: str = "cpu",
+    search: Search,
+    folder: Path,
+    *,
+    trials: int,
+    workers: int = 1,
+    device: str = "cpu",
     say: Say = lambda text: None,
-) -> Study:  # fmt: skip
+) -> Study:
     """Bring a study to a number of trials; go on with it if it was begun before.
 
     Args:
@@ -50,9 +55,14 @@ def tune(
 
 
 def work(
-    study: Study, search: Search, *, trials: int, device: str = "cpu",
-    say: Say = lambda text: None, go_on: Callable[[], bool] = lambda: True,
-) -> bool:  # fmt: skip
+    study: Study,
+    search: Search,
+    *,
+    trials: int,
+    device: str = "cpu",
+    say: Say = lambda text: None,
+    go_on: Callable[[], bool] = lambda: True,
+) -> bool:
     """Work on trials until the study has enough; return False if one was interrupted.
 
     Args:

@@ -18,9 +18,14 @@ SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def run_workers(
-    study: Study, search: Search, *, trials: int, workers: int, device: str,
+    study: Study,
+    search: Search,
+    *,
+    trials: int,
+    workers: int,
+    device: str,
     say: Callable[[str], None],
-) -> bool:  # fmt: skip
+) -> bool:
     """Start processes that work on a study and wait for them; return False if interrupted.
 
     Each has one thread: more threads than cores are several times slower. What a process says goes
@@ -48,15 +53,16 @@ def _start(folder: Path, k: int, trials: int, device: str) -> "subprocess.Popen[
     words = [str(folder), str(trials), device, str(os.getpid())]
     with (folder / f"worker-{k}.log").open("wb") as log:
         return subprocess.Popen(
-            [*command, *words], env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            [*command, *words],
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C reaches the starting process alone, which hands it on
-        )  # fmt: skip
+        )
 
 
-def _tell_new(
-    study: Study, search: Search, told: set[int], say: Callable[[str], None]
-) -> None:  # fmt: skip
+def _tell_new(study: Study, search: Search, told: set[int], say: Callable[[str], None]) -> None:
     for trial in study.trials:
         if trial.state.is_finished() and trial.number not in told:
             told.add(trial.number)
@@ -78,9 +84,12 @@ def main(folder: str, trials: str, device: str, parent: str) -> int:
     search = read_search(Path(folder))
     study = enter(search, Path(folder))
     ended = work(
-        study, search, trials=int(trials), device=device,
+        study,
+        search,
+        trials=int(trials),
+        device=device,
         go_on=lambda: os.getppid() == int(parent),
-    )  # fmt: skip
+    )
     return 0 if ended else 130
 
 

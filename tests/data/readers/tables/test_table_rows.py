@@ -273,8 +273,9 @@ def test_a_label_belongs_to_the_sequence_if_it_never_changes_there():
     assert collection.labels["level"].tolist() == [[0.25, 1.25, 2.25]] * 4  # the mean
     assert [factor.name for factor in collection.static] == ["who"]
     assert [(f.name, f.classes, f.per_step) for f in collection.dynamic] == [
-        ("state", 2, True), ("level", 0, True),
-    ]  # fmt: skip
+        ("state", 2, True),
+        ("level", 0, True),
+    ]
     assert collection.channels == ("a", "b")
 
 
@@ -296,8 +297,9 @@ def test_the_last_window_of_a_short_sequence_has_the_label_of_a_row_it_has():
     assert collection.static == ()
     names = collection.dynamic[0].values
     assert [[names[code] for code in row] for row in collection.labels["state"][:2]] == [
-        ["5", "6"], ["5", "7"],
-    ]  # fmt: skip
+        ["5", "6"],
+        ["5", "7"],
+    ]
 
 
 @pytest.mark.parametrize(

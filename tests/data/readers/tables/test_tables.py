@@ -160,8 +160,12 @@ def test_columns_that_are_not_used_are_named_with_the_reason(tmp_path):
     assert collection.channels == ("pulse", "breath")
     reasons = collection.skipped
     assert list(reasons) == [
-        "column Unnamed: 0", "column index", "column ward", "column note", "column row",
-    ]  # fmt: skip
+        "column Unnamed: 0",
+        "column index",
+        "column ward",
+        "column note",
+        "column row",
+    ]
     assert reasons["column Unnamed: 0"] == "it has no name"
     assert reasons["column ward"].startswith("words such as 'east': name it in data.labels")
     assert reasons["column row"].startswith("it counts the rows")
@@ -356,9 +360,15 @@ def test_codes_of_another_table_need_neither_labels_nor_the_same_columns(tmp_pat
     monkeypatch.chdir(tmp_path)
     frame = _table(12, 40)
     frame.to_csv("mine.csv", index=False)
-    words = ["method.static_dim=4", "method.dynamic_dim=4", "method.net.hidden=8",
-             "training.steps=1", "training.batch_size=4", 'data.labels=["ward"]',
-             'data.dynamic=["ward"]']  # fmt: skip
+    words = [
+        "method.static_dim=4",
+        "method.dynamic_dim=4",
+        "method.net.hidden=8",
+        "training.steps=1",
+        "training.batch_size=4",
+        'data.labels=["ward"]',
+        'data.dynamic=["ward"]',
+    ]
     run = fit("./mine.csv", "dbse", settings=parse_sets(words), out=tmp_path / "runs")
     other = frame[frame["patient"] < "003"].drop(columns="ward").assign(extra=1.0)
     other = other[other["time"] < 30]  # shorter: a window chosen anew would be another one

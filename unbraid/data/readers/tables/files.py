@@ -63,10 +63,16 @@ def _csv_parts(
 ) -> Iterator[Any]:
     separator, decimal, fitting = _dialect(path)
     with pandas.read_csv(
-        path, sep=separator, decimal=decimal, usecols=columns, skipinitialspace=True,
-        dtype=dict.fromkeys(words, str), chunksize=rows or fitting,
-        low_memory=False, index_col=False,
-    ) as parts:  # fmt: skip
+        path,
+        sep=separator,
+        decimal=decimal,
+        usecols=columns,
+        skipinitialspace=True,
+        dtype=dict.fromkeys(words, str),
+        chunksize=rows or fitting,
+        low_memory=False,
+        index_col=False,
+    ) as parts:
         yield from parts
 
 

@@ -40,9 +40,11 @@ def fill(rows: Gathered, config: Config, new: NewArray) -> dict[str, Any]:
         words = label_values(name, list(rows.words[name].places))
         _keep(new, f"label{place}", _spread(name, np.concatenate(codes), words, layout, window))
     return {
-        "channels": list(rows.columns.values), "labels": list(rows.labels), "window": window,
+        "channels": list(rows.columns.values),
+        "labels": list(rows.labels),
+        "window": window,
         "skipped": layout.notes | notes,
-    }  # fmt: skip
+    }
 
 
 def _fill_values(values: Array, layout: Layout, window: int, new: NewArray) -> None:

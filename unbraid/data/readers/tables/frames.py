@@ -147,9 +147,11 @@ def _files(path: Path) -> list[Path]:
     found = [
         file
         for file in sorted(path.rglob("*"))
-        if file.suffix.lower() in SUFFIXES and file.is_file() and file != path / LABEL_TABLE
+        if file.suffix.lower() in SUFFIXES
+        and file.is_file()
+        and file != path / LABEL_TABLE
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
-    ]  # fmt: skip
+    ]
     if not found:
         raise ValueError(f"the folder {path} holds no tables: {', '.join(SUFFIXES)}.")
     return found
@@ -255,8 +257,15 @@ def _collection(name: str, arrays: Arrays, found: Mapping[str, Any], config: Con
     )
     lengths = np.asarray(arrays["lengths"])
     return Collection(
-        name=name, kind="series", x=arrays["x"], observed=arrays.get("observed"),
-        lengths=None if (lengths == arrays["x"].shape[1]).all() else lengths, labels=kept,
-        static=static, dynamic=dynamic, rate=float(found["window"]),
-        channels=tuple(found["channels"]), skipped=found["skipped"],
-    )  # fmt: skip
+        name=name,
+        kind="series",
+        x=arrays["x"],
+        observed=arrays.get("observed"),
+        lengths=None if (lengths == arrays["x"].shape[1]).all() else lengths,
+        labels=kept,
+        static=static,
+        dynamic=dynamic,
+        rate=float(found["window"]),
+        channels=tuple(found["channels"]),
+        skipped=found["skipped"],
+    )

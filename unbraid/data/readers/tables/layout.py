@@ -49,10 +49,14 @@ class Layout:
         """Return it without some of the sequences."""
         kept = ~bad[self.owner]
         return replace(
-            self, order=self.order[kept], place=self.place[kept],
+            self,
+            order=self.order[kept],
+            place=self.place[kept],
             owner=(np.cumsum(~bad) - 1)[self.owner[kept]],
-            source=self.source[~bad], number=self.number[~bad], lengths=self.lengths[~bad],
-        )  # fmt: skip
+            source=self.source[~bad],
+            number=self.number[~bad],
+            lengths=self.lengths[~bad],
+        )
 
 
 def arrange(owner: Ints, times: Times | None, columns: Columns, config: Config) -> Layout:
@@ -101,9 +105,13 @@ def _cut(rows: Layout, config: Config) -> Layout:
     last = np.append(source[1:] != source[:-1], True)
     lengths = np.where(last, place[ends] + 1, config.piece)
     layout = replace(
-        rows, owner=np.cumsum(begins) - 1, place=place, source=source, number=number,
+        rows,
+        owner=np.cumsum(begins) - 1,
+        place=place,
+        source=source,
+        number=number,
         lengths=lengths,
-    )  # fmt: skip
+    )
     short = last & (number > 0) & (2 * lengths < config.piece)
     if short.any():
         rows.notes["ends of sequences"] = (
