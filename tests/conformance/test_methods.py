@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.conformance.toys import (
+    CASES,
     FRAMES,
-    KINDS,
     LENGTHS,
     pad,
     spoil,
@@ -18,7 +18,7 @@ from tests.conformance.toys import (
     toy_method,
     train,
 )
-from unbraid.methods import METHODS, Method
+from unbraid.methods import Method
 from unbraid.methods.store import load_model, save_model
 from unbraid.precision import Format
 from unbraid.records import Batch, Codes, Kind
@@ -33,6 +33,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "cdsvae": (*ELBO, *CONTRAST),
     "spyl": (*ELBO, *CONTRAST),
     "dbse": ("reconstruction", "static_reconstruction", "kl_static", "kl_dynamic"),
+    "placed": ELBO,
 }
 
 Limits = dict[str, float]
@@ -41,10 +42,7 @@ TOLERANCE: dict[Format, Limits] = {
     "bf16": {"rtol": 2e-2, "atol": 2e-2},  # 8 bits; other batches may be summed in other orders
 }
 
-pytestmark = [
-    pytest.mark.parametrize("kind", KINDS),
-    pytest.mark.parametrize("name", METHODS),
-]
+pytestmark = pytest.mark.parametrize(("name", "kind"), CASES)
 
 
 @pytest.fixture(autouse=True, params=["fp32", "bf16"])

@@ -10,6 +10,7 @@ from unbraid.nets import NetConfig
 from unbraid.records import Batch, Kind, Spec, Terms
 
 KINDS: tuple[Kind, ...] = ("video", "audio", "series")
+CASES = [(name, kind) for name, cls in METHODS.items() for kind in cls.kinds]
 FRAMES: dict[Kind, tuple[int, ...]] = {"video": (3, 16, 16), "audio": (12,), "series": (4, 3)}
 LENGTHS = (5, 3, 5, 2, 4, 5)
 NET = NetConfig(channels=(4, 8, 8), features=8, hidden=8, series_layers=(8, 12, 8), audio_hidden=8)

@@ -62,26 +62,3 @@ def test_the_kl_of_d_gets_dear_over_the_warm_up():
     weights = [warm.loss(batch, step)["kl_dynamic"][0] for step in (0, 50, 100, 1000)]
     assert weights == pytest.approx([0.4, 1.2, 2.0, 2.0])
     assert warm.loss(batch, 0)["kl_static"][0] == plain.loss(batch, 0)["kl_static"][0]
-
-
-def test_a_placed_model_trains_every_parameter():
-    method = toy_method("dsvae", "video", posterior="placed")
-    total(method.loss(toy_batch("video"), 0)).backward()
-    for name, parameter in method.named_parameters():
-        assert parameter.grad is not None and parameter.grad.abs().max() > 0, name
-
-
-def test_a_placed_s_does_not_mind_the_order_of_pictures_that_stand_still():
-    method = toy_method("dsvae", "video", posterior="placed").eval()
-    batch = toy_batch("video", ragged=False)
-    with torch.no_grad():  # every d puts the pictures at the same place
-        for part in method.decoder.placer[::2]:
-            part.weight.zero_()
-    turned = batch.with_x(batch.x.flip(1))
-    torch.testing.assert_close(method.encode(batch).s, method.encode(turned).s)
-
-
-@pytest.mark.parametrize("kind", ["audio", "series"])
-def test_only_video_can_be_placed(kind: str):
-    with pytest.raises(ValueError, match=f"puts pictures into frames, and .* is {kind}"):
-        toy_method("dsvae", kind, posterior="placed")

@@ -139,7 +139,7 @@ def test_own_data_take_the_recipe_of_their_kind(data: str):
     assert make_plan(data).preset == "recommended/video"
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", sorted({Path(file).stem for file in FILES} - {"placed"}))
 @pytest.mark.parametrize("kind", RECIPES)
 def test_another_method_takes_the_training_and_nets_of_the_recipe(method: str, kind: str):
     recipe, other = (make_plan("x", m, kind=kind) for m in (RECIPES[kind].method, method))

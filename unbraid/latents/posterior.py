@@ -117,19 +117,19 @@ class PooledPosterior(nn.Module):
 
 
 class PlacedPosterior(nn.Module):
-    """d_t from an LSTM over the features, s from what is seen where d_t puts things.
+    """d_t from an LSTM over the features, s from crops of x_t at the positions that d_t gives.
 
-    In no paper. What is seen there is lined up, so its mean over time is a picture of what stays.
+    In no paper. The crops are aligned, so their mean over time is an image of what is static.
     """
 
     def __init__(
-        self, features: int, seen: int, static_dim: int, dynamic_dim: int, hidden: int
+        self, features: int, crop_values: int, static_dim: int, dynamic_dim: int, hidden: int
     ) -> None:
         super().__init__()
         self.tracker = nn.LSTM(features, hidden, batch_first=True)
         self.dynamic_head = GaussianHead(hidden, dynamic_dim)
         self.summary = nn.Sequential(
-            nn.Linear(seen, hidden, bias=False), nn.LayerNorm(hidden), nn.LeakyReLU(0.2)
+            nn.Linear(crop_values, hidden, bias=False), nn.LayerNorm(hidden), nn.LeakyReLU(0.2)
         )
         self.static_head = GaussianHead(hidden, static_dim)
 
@@ -137,11 +137,11 @@ class PlacedPosterior(nn.Module):
         self,
         h: Features,
         mask: Steps,
-        look: Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B P"]],
+        crop: Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B P"]],
     ) -> Posterior:
-        """Return both posteriors; `look` says what is seen where d puts things."""
+        """Return both posteriors; `crop` gives the mean crop at the positions of d."""
         q_d = self.dynamic_head(run_recurrent(self.tracker, h, mask)[0])
-        return Posterior(self.static_head(self.summary(look(q_d.mean))), q_d)
+        return Posterior(self.static_head(self.summary(crop(q_d.mean))), q_d)
 
 
 POSTERIORS: dict[str, type[nn.Module]] = {

@@ -9,6 +9,7 @@ from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
+from unbraid.methods.placed import Placed
 from unbraid.methods.spyl import SPYL
 from unbraid.plugins import load_plugin, plugin_names
 from unbraid.records import Spec
@@ -28,7 +29,13 @@ __all__ = [
     "register_method",
 ]
 
-METHODS: dict[str, type[Method]] = {"dsvae": DSVAE, "cdsvae": CDSVAE, "spyl": SPYL, "dbse": DBSE}
+METHODS: dict[str, type[Method]] = {
+    "dsvae": DSVAE,
+    "cdsvae": CDSVAE,
+    "spyl": SPYL,
+    "dbse": DBSE,
+    "placed": Placed,
+}
 
 
 def find_method(name: str) -> type[Method]:

@@ -12,7 +12,7 @@ from unbraid.latents.heads import some_steps
 from unbraid.latents.posterior import PooledPosterior
 from unbraid.nets import Decoder, Encoder
 from unbraid.objectives.reconstruction import misfit
-from unbraid.records import Batch, Codes, Features, Posterior, Sequences, Spec, Terms
+from unbraid.records import Batch, Codes, Features, Kind, Posterior, Sequences, Spec, Terms
 from unbraid.settings import all_finite, at_least
 
 CHEAP = 0.2  # share of the weight of KL(d) at the start of a warm-up
@@ -27,6 +27,8 @@ class Method(nn.Module, ABC):
     """Its name as papers print it; empty: that of the class."""
     paper: ClassVar[str] = ""
     """Authors, short title, where printed."""
+    kinds: ClassVar[tuple[Kind, ...]] = ("video", "audio", "series")
+    """The kinds of data it is for."""
     Config: ClassVar[type[Any]]
     """The frozen dataclass of its settings."""
     spec: Spec

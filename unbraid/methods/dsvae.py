@@ -10,29 +10,19 @@ Letters: f, s -> s; z_t -> d_t; alpha (weight of the KLs) -> w_kl_static, w_kl_d
 
 Departures: `posterior="sequence"` (bi-LSTM, then a forward RNN) is the network of the later
 papers' re-runs and the default; "full" and "factorised" are the two of the original paper, the
-former conditioned on the mean of q(s | x); "pooled" and "placed" are our own. With "placed", for
-video, s paints pictures and d_t puts them somewhere (`nets/stamps.py`): for things that move about
-as wholes. Both KLs have a weight, 1 in the paper.
+former conditioned on the mean of q(s | x); "pooled" is our own. Both KLs have a weight, 1 in the
+paper.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar, Literal
 
-from unbraid.latents.posterior import PlacedPosterior, posterior_for
+from unbraid.latents.posterior import posterior_for
 from unbraid.latents.prior import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
-from unbraid.nets import (
-    Decoder,
-    Encoder,
-    NetConfig,
-    StampDecoder,
-    decoder_for,
-    encoder_for,
-    stamps_for,
-)
+from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.objectives.evidence import negative_elbo
-from unbraid.records import Batch, Features, Posterior, Spec, Terms
+from unbraid.records import Batch, Spec, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +31,7 @@ class DSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled", "full", "factorised", "placed"] = "sequence"
+    posterior: Literal["sequence", "pooled", "full", "factorised"] = "sequence"
     static_steps: int = 0  # pooled: steps s is read from once d is warm, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
@@ -72,22 +62,10 @@ class DSVAE(VariationalMethod):
         super().__init__()
         self.spec, self.config = spec, config
         c, net = config, config.net
-        sizes = (c.static_dim, c.dynamic_dim)
         self.encoder = encoder or encoder_for(spec, net)
-        stamps = stamps_for(spec, net, sizes) if c.posterior == "placed" else None
-        self.posterior = (
-            PlacedPosterior(self.encoder.features, stamps.seen, *sizes, net.hidden)
-            if stamps
-            else posterior_for(c, self.encoder.features)
-        )
+        self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
-        self.decoder = decoder or stamps or decoder_for(spec, net, sum(sizes))
-
-    def infer(self, batch: Batch) -> tuple[Features, Posterior]:
-        if not isinstance(self.decoder, StampDecoder):
-            return super().infer(batch)
-        h = self.encoder(batch)
-        return h, self.posterior(h, batch.mask, partial(self.decoder.look, batch))
+        self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 import unbraid
 from unbraid.files import check_kinds, read_ours, write_text, write_whole
 from unbraid.methods import Method, find_method, make_method, method_name
+from unbraid.methods.former import convert_settings, successor
 from unbraid.nets import Decoder, Encoder
 from unbraid.records import Spec
 from unbraid.settings import as_table, build
@@ -83,9 +84,10 @@ def load_model(
     about = read_about(folder)
     _check_parts(folder, about.get("parts", {}), parts)
     try:
-        config = build(find_method(about["method"]).Config, about["config"], where="config")
-        spec = spec_from_table(about["spec"])
-        method = make_method(about["method"], spec, config, **parts)
+        name = successor(about["method"], about["config"])
+        table = convert_settings(about["config"], about["method"], name)
+        config = build(find_method(name).Config, table, where="config")
+        method = make_method(name, spec_from_table(about["spec"]), config, **parts)
     except Exception as error:  # whatever a network says of shapes that are none
         said = str(error.args[0] if error.args else error).rstrip(".")
         raise ValueError(f"{folder / 'model.json'} is damaged: {said}.") from None

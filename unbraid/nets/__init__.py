@@ -6,17 +6,14 @@ from unbraid.nets.audio import AudioDecoder, AudioEncoder
 from unbraid.nets.frames import FrameDecoder, FrameEncoder, fitting_shrink
 from unbraid.nets.parts import Decoder, Encoder
 from unbraid.nets.series import SeriesDecoder, SeriesEncoder
-from unbraid.nets.stamps import StampDecoder
 from unbraid.records import Spec
 
 __all__ = [
     "Decoder",
     "Encoder",
     "NetConfig",
-    "StampDecoder",
     "decoder_for",
     "encoder_for",
-    "stamps_for",
 ]
 
 
@@ -26,8 +23,6 @@ class NetConfig:
 
     channels: tuple[int, ...] = (64, 128, 256, 512)  # video: convolutions, outermost first
     features: int = 128  # video: size of a frame's feature vector
-    stamps: int = 2  # video, posterior="placed": things that move, each a picture of its own
-    stamp_side: int = 0  # of these pictures, in pixels; 0 = half of the frame
     # video: the encoder looks at frames averaged over squares of this many pixels; 0 = 2 of large
     # frames (those of 64 and more with four convolutions), else 1
     shrink: int = 1
@@ -40,7 +35,7 @@ class NetConfig:
     def __post_init__(self) -> None:
         sizes = (*self.channels, *self.series_layers)
         sizes = (*sizes, self.features, self.audio_hidden, self.hidden, self.prior_layers)
-        sizes = (*sizes, self.shrink + 1, self.stamps, self.stamp_side + 1)
+        sizes = (*sizes, self.shrink + 1)
         if min(sizes) < 1 or not self.channels or not self.series_layers:
             raise ValueError("net sizes must all be 1 or more.")
         if self.series_layers[0] != self.series_layers[-1]:
@@ -70,14 +65,3 @@ def decoder_for(spec: Spec, net: NetConfig, code: int) -> Decoder:
     if spec.kind == "audio":
         return AudioDecoder(spec.frame[0], code, net.audio_hidden)
     return SeriesDecoder(spec, code, net.series_layers, tells_gaps=net.tells_gaps)
-
-
-def stamps_for(spec: Spec, net: NetConfig, codes: tuple[int, int]) -> StampDecoder:
-    """Return the decoder that puts pictures of s where d_t says; `codes` are the sizes of both."""
-    if spec.kind != "video":
-        raise ValueError(
-            f'posterior="placed" puts pictures into frames, and {spec.name} is {spec.kind}. '
-            'Use another posterior, e.g. "pooled".'
-        )
-    how = {"stamps": net.stamps, "side": net.stamp_side}
-    return StampDecoder(spec.frame, codes, net.hidden, **how)

@@ -12,6 +12,7 @@ from unbraid.data import DATASETS, data_kind, data_module, is_dataset
 from unbraid.data.corpus import Corpus
 from unbraid.data.readers.own import find_reader, is_path, reader_name
 from unbraid.methods import find_method
+from unbraid.methods.former import convert_settings, preset_successor, successor
 from unbraid.precision import number_format
 from unbraid.runs.config import TrainingConfig
 from unbraid.runs.recipes import RECOMMENDED, recommended_method
@@ -108,6 +109,7 @@ def make_plan(
     kind = kind or data_kind(data, settings.get("data"))
     method = method or recommended_method(kind)
     name = _preset_name(preset or RECOMMENDED, data, kind, method)
+    method = preset_successor(method, {path.stem for path in (PRESETS / name).glob("*.toml")})
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}.")
     where = name if name.endswith(".toml") else f"{name}/{method}.toml"
@@ -154,6 +156,14 @@ def _reader(data: str, *, known: bool) -> str:
 
 def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]) -> Plan:
     """Build every section from the base and what differs; each is blamed for its own mistakes."""
+    check_sections(base, where)
+    check_sections(settings, "--set")
+    method = successor(names.method, merge(base, settings).get("method", {}))
+    base, settings = (
+        {**table, "method": convert_settings(table.get("method", {}), names.method, method)}
+        for table in (base, settings)
+    )
+    names = names._replace(method=method)
     _sections(base, where, names)
     _sections(settings, "--set", names)
     built = _sections(merge(base, settings), where, names)
@@ -179,7 +189,6 @@ def check_sections(table: Mapping[str, Any], where: str) -> None:
 
 
 def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, Any]:
-    check_sections(table, where)
     config = find_method(names.method).Config
     return {
         "data": _data_options(names, table.get("data", {}), where),

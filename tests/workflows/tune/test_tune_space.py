@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unbraid.methods import METHODS
+from tests.conformance.toys import CASES
 from unbraid.workflows.tune.search import Search, make_search
 from unbraid.workflows.tune.space import Entry, as_settings, read_space
 
@@ -17,8 +17,7 @@ def search_with(text: str, folder: Path, **rest) -> Search:
     return make_search("toy-series", "dbse", space=str(path), **rest)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("method", "kind"), CASES)
 def test_every_method_has_a_space_for_every_kind_of_data(method: str, kind: str):
     space = make_search(KINDS[kind], method).space
     assert "training.lr" in space

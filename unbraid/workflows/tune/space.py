@@ -59,16 +59,34 @@ Space = dict[str, Entry]
 
 
 def read_space(method: str, kind: str, path: str = "") -> Draws:
-    """Return what a file lets vary for data of a kind; without a file, the method's own space."""
+    """Return what a file lets vary for data of a kind; without a file, the method's own space.
+
+    That is `spaces/<method>.toml`, the search of its paper, or else `default_space`.
+    """
     source = Path(path) if path else SPACES / f"{method}.toml"
     if not path and not source.is_file():
-        raise ValueError(f"{method} has no search space of its own: give one with --space FILE.")
+        return default_space(find_method(method).Config())
     table, where = read_toml(source), source.name
     common = {key: value for key, value in table.items() if key not in KINDS}
     found: Draws = {}
     for part in (common, table.get("all", {}), table.get(kind, {})):
         found |= dict(_draws(part, where))
     return found
+
+
+def default_space(config: Any) -> Draws:
+    """Return the space of a method whose paper prints none, from the defaults of its settings.
+
+    A decade to either side of every weight (`w_...`) that is not 0, code sizes of half and once
+    the default, and the learning rates that C-DSVAE was searched over.
+    """
+    draws: Draws = {"training.lr": {"choices": [0.0005, 0.001, 0.0015, 0.002]}}
+    for name, value in flat(as_table(config)):
+        if name.startswith("w_") and name != "w_reconstruction" and value > 0:
+            draws[f"method.{name}"] = {"low": value / 10, "high": value * 10, "log": True}
+        elif name in ("static_dim", "dynamic_dim") and value > 1:
+            draws[f"method.{name}"] = {"choices": [value // 2, value]}
+    return draws
 
 
 def _draws(table: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tuple[str, Table]]:
