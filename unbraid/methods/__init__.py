@@ -10,6 +10,7 @@ from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.spyl import SPYL
+from unbraid.methods.vae import VAE
 from unbraid.plugins import load_plugin, plugin_names
 from unbraid.records import Spec
 from unbraid.safety.limits import check_memory
@@ -28,7 +29,13 @@ __all__ = [
     "register_method",
 ]
 
-METHODS: dict[str, type[Method]] = {"dsvae": DSVAE, "cdsvae": CDSVAE, "spyl": SPYL, "dbse": DBSE}
+METHODS: dict[str, type[Method]] = {
+    "dsvae": DSVAE,
+    "cdsvae": CDSVAE,
+    "spyl": SPYL,
+    "dbse": DBSE,
+    "vae": VAE,
+}
 
 
 def find_method(name: str) -> type[Method]:
