@@ -34,6 +34,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "spyl": (*ELBO, *CONTRAST),
     "dbse": ("reconstruction", "static_reconstruction", "kl_static", "kl_dynamic"),
     "vae": ELBO,
+    "gpvae": ELBO,
 }
 
 Limits = dict[str, float]

@@ -9,6 +9,7 @@ from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
+from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.spyl import SPYL
 from unbraid.methods.vae import VAE
 from unbraid.plugins import load_plugin, plugin_names
@@ -35,6 +36,7 @@ METHODS: dict[str, type[Method]] = {
     "spyl": SPYL,
     "dbse": DBSE,
     "vae": VAE,
+    "gpvae": GPVAE,
 }
 
 

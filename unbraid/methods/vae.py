@@ -83,9 +83,9 @@ class VAE(VariationalMethod):
         c = self.config
         q = self.posterior.steps(self.encoder(batch))
         errors = self.errors(varying(q.s.sample(), q.d.sample()), batch)
-        costs = ((kl_standard(part) * batch.mask).sum(1).mean() for part in (q.s, q.d))
+        static, dynamic = ((kl_standard(part) * batch.mask).sum(1).mean() for part in (q.s, q.d))
         return {
             "reconstruction": (c.w_reconstruction, errors.sum(1).mean()),
-            "kl_static": (c.w_kl_static, next(costs)),
-            "kl_dynamic": (c.w_kl_dynamic, next(costs)),
+            "kl_static": (c.w_kl_static, static),
+            "kl_dynamic": (c.w_kl_dynamic, dynamic),
         }
