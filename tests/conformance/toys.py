@@ -53,8 +53,12 @@ def pad(batch: Batch, steps: int) -> Batch:
     return Batch(longer(batch.x, 7.0), longer(batch.mask, False), observed)
 
 
+ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1}
+"""Where the first weights of so small a decoder leave all ReLU units at zero: other ones."""
+
+
 def toy_method(name: str, kind: Kind, *, seed: int = 0, **settings: Any) -> Method:
-    torch.manual_seed(seed)
+    torch.manual_seed(seed + ALIVE.get((name, kind), 0))
     cls = METHODS[name]
     return cls(toy_spec(kind), cls.Config(static_dim=6, dynamic_dim=4, net=NET, **settings))
 
@@ -63,8 +67,13 @@ def total(terms: Terms) -> Tensor:
     return torch.stack([weight * value for weight, value in terms.values()]).sum()
 
 
-def train(method: Method, batch: Batch, steps: int, lr: float = 3e-3) -> list[float]:
-    """Take Adam steps on one batch and return the losses."""
+def train(
+    method: Method, batch: Batch, steps: int, lr: float = 3e-3, enough: float = 0.0
+) -> list[float]:
+    """Take Adam steps on one batch and return the losses.
+
+    It ends early once five losses together are below `enough` times the first five.
+    """
     optimiser = torch.optim.Adam(method.parameters(), lr=lr)
     losses = []
     for step in range(steps):
@@ -73,4 +82,6 @@ def train(method: Method, batch: Batch, steps: int, lr: float = 3e-3) -> list[fl
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
+        if step >= 9 and sum(losses[-5:]) < enough * sum(losses[:5]):
+            break
     return losses

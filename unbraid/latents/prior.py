@@ -41,3 +41,23 @@ class DynamicPrior(nn.Module):
             d = p.sample()
             path.append(p.mean if means else d)
         return torch.cat(path, 1)
+
+
+class StandardPrior(nn.Module):
+    """p(d_t) = N(0, I), every step on its own."""
+
+    like: Tensor
+
+    def __init__(self, dynamic_dim: int) -> None:
+        super().__init__()
+        self.size = dynamic_dim
+        self.register_buffer("like", torch.zeros(()), persistent=False)
+
+    def forward(self, d: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Gaussian:
+        """Return N(0, I) at every step."""
+        return Gaussian(torch.zeros_like(d), torch.zeros_like(d))
+
+    def rollout(self, n: int, length: int, *, means: bool = False) -> Float[Tensor, "n T D"]:
+        """Draw n trajectories; with `means` they are zero."""
+        d = self.like.new_empty(n, length, self.size)
+        return d.zero_() if means else d.normal_()

@@ -10,7 +10,9 @@ from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.placed import Placed
+from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.spyl import SPYL
+from unbraid.methods.vae import VAE
 from unbraid.plugins import load_plugin, plugin_names
 from unbraid.records import Spec
 from unbraid.safety.limits import check_memory
@@ -35,6 +37,8 @@ METHODS: dict[str, type[Method]] = {
     "spyl": SPYL,
     "dbse": DBSE,
     "placed": Placed,
+    "vae": VAE,
+    "gpvae": GPVAE,
 }
 
 

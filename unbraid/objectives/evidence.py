@@ -14,7 +14,12 @@ def kl_static(q: Posterior) -> Scalar:
 
 def kl_dynamic(q: Posterior, p_d: Gaussian, mask: Bool[Tensor, "B T"]) -> Scalar:
     """KL(q(d | x) || p(d)), summed over existing steps, mean over the batch, in nats."""
-    return (kl(q.d, p_d) * mask).sum(1).mean()
+    return kl_steps(q.d, p_d, mask)
+
+
+def kl_steps(q: Gaussian, p: Gaussian, mask: Bool[Tensor, "B T"]) -> Scalar:
+    """KL(q || p) of a Gaussian per step, summed over existing steps, mean over the batch."""
+    return (kl(q, p) * mask).sum(1).mean()
 
 
 def negative_elbo(
