@@ -12,7 +12,7 @@ def prior(dims: int = 1, **kernels: float) -> GPPrior:
 
 
 def test_the_second_step_of_a_cauchy_process_follows_the_first():
-    """ℓ = σ = 1: K = [[1.001, 0.5], [0.5, 1.001]]; mean 0.5 / 1.001, variance 1.001 − 0.25 / 1.001."""
+    """ℓ = σ = 1: K = [[1.001, 0.5], [0.5, 1.001]]; mean 0.5 / 1.001."""
     gp = GPPrior(1, {"cauchy": 1.0}, length_scale=1.0, scales=1)
     p = gp(torch.tensor([[[2.0], [0.0]]]), torch.ones(1, 2, dtype=torch.bool))
     assert p.mean[0, :, 0].tolist() == pytest.approx([0.0, 2 * 0.4995], abs=1e-4)

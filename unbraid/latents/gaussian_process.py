@@ -1,7 +1,7 @@
 """Gaussian-process priors over the steps of a sequence, one process per dimension.
 
-K is the covariance of T steps, K = L Lᵀ. With e = L⁻¹ d, p(d_t | d_<t) has mean Σ_{u<t} L_tu e_u and
-variance L_tt²: one triangular solve gives the teacher-forced conditionals, and L ε is a draw. The
+K is the covariance of T steps, K = L Lᵀ. With e = L⁻¹ d, p(d_t | d_<t) has mean Σ_{u<t} L_tu e_u
+and variance L_tt²: one triangular solve gives the teacher-forced conditionals, and L ε is a draw. The
 leading block of L is the factor of the shorter sequence, so padding at the end needs no care.
 Everything is computed in double precision: K is badly conditioned.
 """
@@ -36,7 +36,7 @@ class GPPrior(nn.Module):
 
     Args:
         dims: how many processes.
-        kernels: name -> amplitude σ (the variance of a step); an equal share of the dimensions each.
+        kernels: name -> amplitude σ (the variance of a step); an equal share of dimensions each.
         length_scale: the longest ℓ, in steps.
         scales: how many length scales each kernel has: ℓ, ℓ/2, ℓ/4, ...
     """

@@ -9,8 +9,8 @@ from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
-from unbraid.methods.placed import Placed
 from unbraid.methods.gpvae import GPVAE
+from unbraid.methods.placed import Placed
 from unbraid.methods.spyl import SPYL
 from unbraid.methods.vae import VAE
 from unbraid.plugins import load_plugin, plugin_names
