@@ -1,8 +1,8 @@
 """Gaussian-process priors over the steps of a sequence, one process per dimension.
 
 K is the covariance of T steps, K = L Lᵀ. With e = L⁻¹ d, p(d_t | d_<t) has mean Σ_{u<t} L_tu e_u
-and variance L_tt²: one triangular solve gives the teacher-forced conditionals, and L ε is a draw. The
-leading block of L is the factor of the shorter sequence, so padding at the end needs no care.
+and variance L_tt²: one triangular solve gives the teacher-forced conditionals, and L ε is a draw.
+The leading block of L is the factor of the shorter sequence, so padding at the end needs no care.
 Everything is computed in double precision: K is badly conditioned.
 """
 

@@ -7,9 +7,9 @@ Idea: every dimension of the code is a Gaussian process in time with a heavy-tai
 length scales in some dimensions and short ones in others. The likelihood counts observed values
 only; what is missing is filled in by what is smooth.
 
-Equation: z_k(·) ~ GP(0, k), k(t, u) = σ / (1 + (t − u)²/ℓ²), q(z_t | x_t) diagonal;
-−E log p(x | z) -> reconstruction; KL(q(z) || GP) -> kl_static for the first `static_dim`
-dimensions, kl_dynamic for the others. The KL is the sum over t of KL(q(z_t) || p(z_t | z_<t)) at a draw of z.
+Equation: z_k(·) ~ GP(0, k), k(t, u) = σ / (1 + (t − u)²/ℓ²), q(z_t | x_t) diagonal; −E log p(x | z)
+-> reconstruction; KL(q(z) || GP) -> kl_static for the first `static_dim` dimensions, kl_dynamic for
+the others. The KL is the sum over t of KL(q(z_t) || p(z_t | z_<t)) at a draw of z.
 
 Letters: z_t -> (s_t, d_t); σ -> amplitude; ℓ -> length_scale; β -> w_kl_static = w_kl_dynamic.
 
