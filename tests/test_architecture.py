@@ -1,5 +1,6 @@
 """The map in docs/architecture.md is true: rooms are small, a step runs through its files."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -32,6 +33,15 @@ def test_every_room_is_on_the_map():
         assert f"{folder.name}/" in MAP or folder.name in ("spaces", "comparisons", "suites"), (
             folder.name
         )
+
+
+def test_no_class_name_is_used_twice():
+    homes: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(part, ast.ClassDef) and part.name != "Config":  # one per data set
+                homes.setdefault(part.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
 class Watch(lightning.Callback):

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from unbraid.data.download import Source, download, fetch
+from unbraid.data.download import Publisher, download, fetch
 
 BODY = bytes(range(256)) * 4000
 SHA = hashlib.sha256(BODY).hexdigest()
@@ -100,7 +100,7 @@ def test_nobody_there_and_odd_addresses_are_named(tmp_path):
 
 
 def test_a_source_is_fetched_with_its_terms(site, tmp_path):
-    source = Source(
+    source = Publisher(
         name="Set", base=f"{site}/", files={"a/1": SHA, "b/2": SHA}, licence="MIT", citation="Us."
     )
     seen: list[float] = []

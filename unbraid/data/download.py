@@ -14,7 +14,7 @@ CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Publisher:
     """Where a data set is published, and on which terms; whoever downloads shows `terms`.
 
     Attributes:
@@ -37,14 +37,14 @@ class Source:
 
     @property
     def terms(self) -> str:
-        """Source, licence and citation, as lines to be printed."""
+        """Publisher, licence and citation, as lines to be printed."""
         where = self.apply or f"From {self.base}"
         return f"{self.name}\n{where}\nLicence: {self.licence}\nPlease cite: {self.citation}"
 
 
 def download(
-    source: Source, target: Path, *, progress: Callable[[float], None] | None = None
-) -> Source:
+    source: Publisher, target: Path, *, progress: Callable[[float], None] | None = None
+) -> Publisher:
     """Fetch all files of a source below `target`; those already there and right are kept.
 
     Returns:

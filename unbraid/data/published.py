@@ -14,7 +14,7 @@ from unbraid.data.cache import (
     listing_key,
     open_or_build,
 )
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 
 Progress = Callable[[float], None]
 
@@ -33,7 +33,7 @@ class Published:
 
     name: str
     folder: str
-    source: Source
+    source: Publisher
     version: int = 1
     depth: int = 2
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedScore:
     """One printed number; `source` names paper and table."""
 
     dataset: str
@@ -20,12 +20,12 @@ class Published:
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published() -> tuple[PublishedScore, ...]:
     """Return all printed numbers."""
     path = Path(__file__).parent / "published.csv"
     with path.open(newline="", encoding="utf-8") as file:
         return tuple(
-            Published(
+            PublishedScore(
                 row["dataset"],
                 row["metric"],
                 row["better"],
@@ -38,7 +38,7 @@ def published() -> tuple[Published, ...]:
         )
 
 
-def printed(dataset: str, metric: str) -> list[Published]:
+def printed(dataset: str, metric: str) -> list[PublishedScore]:
     """Return what was printed of one metric on one data set, best first.
 
     >>> [row.method for row in printed("etth1", "oil_temperature_mae")][:2]

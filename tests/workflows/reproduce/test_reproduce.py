@@ -15,7 +15,7 @@ from unbraid.workflows.reproduce import runs as reproduce_runs
 from unbraid.workflows.reproduce import workers as reproduce_workers
 from unbraid.workflows.reproduce.comparison import Request, plan_jobs, reproduce
 from unbraid.workflows.reproduce.plan import find_comparison
-from unbraid.workflows.reproduce.runs import Job
+from unbraid.workflows.reproduce.runs import SeedRun
 
 TOY = """
 title = "Machines and their states"
@@ -230,7 +230,7 @@ def test_a_row_that_fails_does_not_stop_the_others(
 ):
     plain = reproduce_workers.do_job
 
-    def failing(job: Job, console: Any = None) -> Any:
+    def failing(job: SeedRun, console: Any = None) -> Any:
         if job.row.name == "dsvae":
             raise ArithmeticError("Loss is not finite at step 3: kl_static.")
         return plain(job, console)

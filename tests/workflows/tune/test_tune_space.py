@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.toys import CASES
 from unbraid.workflows.tune.search import Search, make_search
-from unbraid.workflows.tune.space import Entry, as_settings, read_space
+from unbraid.workflows.tune.space import SearchRange, as_settings, read_space
 
 KINDS = {"video": "toy-sprites", "audio": "toy-voices", "series": "toy-series"}
 
@@ -68,7 +68,7 @@ def test_a_tied_setting_follows_what_is_drawn_and_what_is_pinned(tmp_path: Path)
 
 
 def test_lists_can_be_chosen_from():
-    space = {"method.net.series_layers": Entry(choices=([8, 8], [16, 16]))}
+    space = {"method.net.series_layers": SearchRange(choices=([8, 8], [16, 16]))}
     kept = space["method.net.series_layers"].word([16, 16])
     assert isinstance(kept, str)
     assert as_settings(space, {"method.net.series_layers": kept}, {}) == {

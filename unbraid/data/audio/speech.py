@@ -75,7 +75,7 @@ class Segments:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tally:
+class _SegmentCounts:
     """How many segments each recording has, and which recordings have none, and why."""
 
     total: int
@@ -134,7 +134,7 @@ def write_segments(
             progress(min(1.0, done / tally.total))
     counts = {name: int(kept[place].sum()) for name, place in rows.items()}
     files = {name: count for name, count in counts.items() if count}
-    _Tally(tally.total, files, tally.useless, tally.broken).check(cut.broken)
+    _SegmentCounts(tally.total, files, tally.useless, tally.broken).check(cut.broken)
     _close_gaps(arrays, np.flatnonzero(kept))
     return {"files": files, "useless": tally.useless, "broken": tally.broken}
 
@@ -154,7 +154,9 @@ def open_segments(prepared: Prepared, cut: Cut) -> Segments:
         ValueError: more recordings were broken than `cut` allows; the cache was made with another.
     """
     files, useless, broken = (prepared.found[key] for key in ("files", "useless", "broken"))
-    _Tally(len(files) + len(useless) + len(broken), files, useless, broken).check(cut.broken)
+    _SegmentCounts(len(files) + len(useless) + len(broken), files, useless, broken).check(
+        cut.broken
+    )
     owner = np.arange(len(files)).repeat(list(files.values()))
     others = prepared.arrays.get("alternatives")
     return Segments(
@@ -178,7 +180,7 @@ def _need(cut: Cut) -> None:
             ) from None
 
 
-def _count(recordings: Iterator[Recording], cut: Cut) -> _Tally:
+def _count(recordings: Iterator[Recording], cut: Cut) -> _SegmentCounts:
     """Return the number of segments of every recording as its header has it, sorted by name."""
     counts: dict[str, int] = {}
     useless: dict[str, str] = {}
@@ -196,10 +198,12 @@ def _count(recordings: Iterator[Recording], cut: Cut) -> _Tally:
             wanted = (cut.steps - 1) * cut.mel.hop / cut.mel.sample_rate
             useless[recording.name] = f"it lasts {frames / rate:.3f} s, a segment {wanted:.3f} s"
     total = len(counts) + len(useless) + len(broken)
-    return _Tally(total, dict(sorted(counts.items())), useless, broken)
+    return _SegmentCounts(total, dict(sorted(counts.items())), useless, broken)
 
 
-def _write(recording: Recording, arrays: list[Array], cut: Cut, tally: _Tally) -> NDArray[np.bool_]:
+def _write(
+    recording: Recording, arrays: list[Array], cut: Cut, tally: _SegmentCounts
+) -> NDArray[np.bool_]:
     """Fill the rows of a recording and return which of them are to be kept."""
     try:
         levels = _fill(recording, arrays, cut)

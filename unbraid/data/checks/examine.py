@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SplitSummary:
     """A split. From `examined` on, the numbers are of the sequences that were examined.
 
     Attributes:
@@ -107,7 +107,7 @@ class Contents:
     kept: str
     stand_in: str
     alternatives: int
-    parts: Mapping[str, Part]
+    parts: Mapping[str, SplitSummary]
     channels: tuple[Channel, ...]
     labels: tuple[Label, ...]
     groups: tuple[Group, ...]
@@ -148,7 +148,7 @@ def examine(corpus: Corpus, *, deep: bool = False) -> Contents:
     )
 
 
-def examine_values(corpus: Corpus) -> tuple[dict[str, Part], tuple[Channel, ...]]:
+def examine_values(corpus: Corpus) -> tuple[dict[str, SplitSummary], tuple[Channel, ...]]:
     """Return the splits and the channels of training, quickly; test values are not read."""
     measured = {part: _measure(corpus.split(part), deep=False) for part in PARTS[:2]}
     measured["test"] = _Tally(corpus.spec)
@@ -224,13 +224,13 @@ def _spread(count: int, share: float) -> Rows:
     return np.linspace(0, count - 1, chosen).round().astype(np.int64) if count else np.arange(0)
 
 
-def _part(split: Split, tally: _Tally) -> Part:
+def _part(split: Split, tally: _Tally) -> SplitSummary:
     lengths = existing(split).sum(1) if len(split) else np.zeros(1, int)
     known, places = tally.count.sum(), tally.places.sum()
     there = tally.count > 0
     offset, scale = np.array(split.spec.offset), np.array(split.spec.scale)
     ends = np.stack([(tally.low - offset) / scale, (tally.high - offset) / scale])[:, there]
-    return Part(
+    return SplitSummary(
         sequences=len(split),
         shortest=int(lengths.min()),
         median=float(np.median(lengths)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from unbraid.data.checks.examine import Channel, Part, examine_values
+from unbraid.data.checks.examine import Channel, SplitSummary, examine_values
 from unbraid.data.corpus import Corpus
 
 MORE = "Bring more sequences, or cut long ones into several."
@@ -26,7 +26,7 @@ def check_trainable(corpus: Corpus) -> None:
 
 
 def find_problems(
-    kind: str, parts: Mapping[str, Part], channels: Sequence[Channel]
+    kind: str, parts: Mapping[str, SplitSummary], channels: Sequence[Channel]
 ) -> Iterator[Problem]:
     """Yield the problems of data.
 
@@ -55,7 +55,7 @@ def find_problems(
         )
 
 
-def _sizes(parts: Mapping[str, Part]) -> Iterator[Problem]:
+def _sizes(parts: Mapping[str, SplitSummary]) -> Iterator[Problem]:
     train = parts["train"]
     if train.sequences < 2:
         yield Problem(f"training has {train.sequences} sequence, a batch needs 2.", MORE)

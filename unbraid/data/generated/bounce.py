@@ -40,7 +40,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenes:
+class BouncingScenes:
     """All that is random of some sequences; to paint them draws nothing.
 
     Attributes:
@@ -72,7 +72,9 @@ def draw_pairs(count: int, rng: np.random.Generator) -> Ints:
     return rng.permuted(np.tile(np.arange(100), (rounds, 1)), axis=1).ravel()[:count]
 
 
-def draw_scenes(pair: Ints, pool: Sequence[Ints], stage: Stage, rng: np.random.Generator) -> Scenes:
+def draw_scenes(
+    pair: Ints, pool: Sequence[Ints], stage: Stage, rng: np.random.Generator
+) -> BouncingScenes:
     """Draw an image and a path for both digits of every pair.
 
     Args:
@@ -91,7 +93,7 @@ def draw_scenes(pair: Ints, pool: Sequence[Ints], stage: Stage, rng: np.random.G
         labels |= {which: digit, f"{which}_image": image, f"{which}_quadrant": 2 * low + right}
         images.append(image)
         paths.append(path.astype(np.uint8))
-    return Scenes(images=np.stack(images, 1), paths=np.stack(paths, 1), labels=labels)
+    return BouncingScenes(images=np.stack(images, 1), paths=np.stack(paths, 1), labels=labels)
 
 
 def draw_paths(count: int, stage: Stage, rng: np.random.Generator) -> Ints:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.windows import cut_windows
 from unbraid.records import Factor
@@ -81,7 +81,7 @@ _log = logging.getLogger(__name__)
 SET = Published(
     name="air-quality",
     folder="beijing_air_quality",
-    source=Source(
+    source=Publisher(
         name="Beijing Multi-Site Air Quality",
         base="https://archive.ics.uci.edu/static/public/501",
         # An archive of an archive, packed anew from time to time: the tables in it are checked.

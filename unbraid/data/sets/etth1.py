@@ -29,7 +29,7 @@ import numpy as np
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus, Rows, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.windows import cut_windows, window_labels
 from unbraid.records import Factor
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 SET = Published(
     name="etth1",
     folder="etth1",
-    source=Source(
+    source=Publisher(
         name="ETTh1, electricity transformer temperature",
         base="https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small",
         files={FILE: SHA256},

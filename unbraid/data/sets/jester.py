@@ -23,7 +23,7 @@ import numpy as np
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Corpus, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.readers.pictures import Look, Pixels, even_steps, find_pictures
 from unbraid.data.readers.stacks import check_skipped, new_stack, read_all
@@ -42,7 +42,7 @@ RATE = 3.2  # steps per second, about: 10 frames of 37 at 12 a second
 VIDEOS = "20bn-jester-v1"
 LISTS = ("jester-v1-train.csv", "jester-v1-validation.csv")
 
-SOURCE = Source(
+SOURCE = Publisher(
     name="Jester",
     base="https://developer.qualcomm.com/software/ai-datasets/jester",
     files={},
@@ -73,7 +73,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class _Video:
+class _Clip:
     """A line of a list: the folder of the video, its gesture, and which list it is in."""
 
     name: str
@@ -138,7 +138,7 @@ def _build(root: Path, new: NewArray, config: Config, progress: Progress | None)
     return {"skipped": skipped}
 
 
-def _read_list(path: Path, part: int) -> list[_Video]:
+def _read_list(path: Path, part: int) -> list[_Clip]:
     """Return the videos of a list that show one of the five gestures."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -155,7 +155,7 @@ def _read_list(path: Path, part: int) -> list[_Video]:
         if line.strip() and not found:
             raise ValueError(f"{path}, line {number}: 'video;gesture' is wanted, got {line!r}.")
         if gesture in GESTURES:
-            videos.append(_Video(name, GESTURES.index(gesture), part))
+            videos.append(_Clip(name, GESTURES.index(gesture), part))
     if not videos:
         raise ValueError(f"the list {path} names no video of {', '.join(GESTURES)}.")
     return videos

@@ -23,7 +23,7 @@ from typing import Any
 
 from unbraid.data.cache import NewArray
 from unbraid.data.corpus import Corpus
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.sets.words import Drawing, WordsConfig, spell, store_letters
 
@@ -34,7 +34,7 @@ _FIELDS = {
     "*": "[^/]*",
 }
 
-SOURCE = Source(
+SOURCE = Publisher(
     name="Letters (ISGL Online and Offline Character Recognition Dataset)",
     base="https://data.mendeley.com/datasets/n7kmd7t7yx/1",
     files={},

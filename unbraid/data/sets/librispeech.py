@@ -23,7 +23,7 @@ from unbraid.data.audio.waves import Recording
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Corpus
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.labels import encode_labels
 from unbraid.data.published import Progress, Published
 from unbraid.settings import at_least
@@ -31,7 +31,7 @@ from unbraid.settings import at_least
 SEXES = "SPEAKERS.TXT"
 _UTTERANCE = re.compile(r"(\d+)-\d+-\d+\.flac")  # speaker-chapter-utterance
 
-SOURCE = Source(
+SOURCE = Publisher(
     name="LibriSpeech, part train-clean-5",
     base="https://www.openslr.org/resources/31",
     # The publisher gives an MD5 alone, 5df7d4e78065366204ca6845bb08f490. FLAC frames carry check

@@ -29,7 +29,7 @@ from PIL import Image
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus, Rows, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.labels import encode_label
 from unbraid.data.published import Progress, Published
 from unbraid.data.readers.pictures import (
@@ -53,7 +53,7 @@ MARGIN = 0.1  # of the face, on every side
 RATE = 3.0  # steps per second, about: 15 frames of 50 to 160 at 19 a second
 _OF_THREAD = threading.local()
 
-SOURCE = Source(
+SOURCE = Publisher(
     name="MUG Facial Expression Database",
     base="https://mug.ee.auth.gr/fed/",
     files={},

@@ -21,13 +21,13 @@ from typing import Any
 
 from unbraid.data.cache import NewArray
 from unbraid.data.corpus import Corpus
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.sets.words import LETTERS, Drawing, WordsConfig, spell, store_letters
 
 _PICTURE = re.compile(r"(?:.*/)?([^/]+)/character(\d+)/\d+_(\d+)\.png")
 
-SOURCE = Source(
+SOURCE = Publisher(
     name="Omniglot, background set small 1",
     base="https://raw.githubusercontent.com/brendenlake/omniglot/master/python",
     files={

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.sets.intensive_care import (
     SIGNS,
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 SET = Published(
     name="physionet",
     folder="physionet2012",
-    source=Source(
+    source=Publisher(
         name="PhysioNet/Computing in Cardiology Challenge 2012",
         base="https://physionet.org/files/challenge-2012/1.0.0",
         # Archives may be packed anew: the records and deaths in them are counted instead.

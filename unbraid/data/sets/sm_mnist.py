@@ -32,15 +32,15 @@ from PIL import Image
 from unbraid.data.cache import NewArray, Prepared
 from unbraid.data.collection import PARTS, Collection
 from unbraid.data.corpus import Corpus
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.generated.bounce import (
     BRIGHTNESS,
     DIGIT_FACTORS,
     PAIRS,
     QUADRANT_FACTORS,
+    BouncingScenes,
     Painted,
     Pixels,
-    Scenes,
     Stage,
     deal_images,
     draw_pairs,
@@ -58,7 +58,7 @@ UNORDERED = np.array([pair for pair in range(100) if pair // 10 <= pair % 10])
 # SHA-256 of the pixels and labels of training and test, headers left out.
 CONTENT = "06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16"
 
-SOURCE = Source(
+SOURCE = Publisher(
     name="MNIST",
     base="https://ossci-datasets.s3.amazonaws.com/mnist",
     files={
@@ -130,7 +130,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     return collection.cut(train=train, validation=validation, test=test)
 
 
-def _draw(prepared: Prepared, config: Config) -> list[Scenes]:
+def _draw(prepared: Prepared, config: Config) -> list[BouncingScenes]:
     """Draw the sequences of training, validation and test, each from images of its own."""
     digit, count = np.asarray(prepared.arrays["digit"]), prepared.found["training_images"]
     shares = {"train": 1 - VALIDATION, "validation": VALIDATION}
@@ -145,7 +145,7 @@ def _draw(prepared: Prepared, config: Config) -> list[Scenes]:
         scenes = draw_scenes(pair, pools[name], STAGE, rng)
         if config.order == "none":
             classes = np.searchsorted(UNORDERED, pair)
-            scenes = Scenes(
+            scenes = BouncingScenes(
                 images=scenes.images, paths=scenes.paths, labels={**scenes.labels, "pair": classes}
             )
         drawn.append(scenes)

@@ -18,7 +18,7 @@ from PIL import Image
 from unbraid.data.cache import NewArray
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.records import Factor
 from unbraid.settings import proper_share
@@ -55,7 +55,7 @@ ACTION_NAMES = tuple(f"{move} {side}" for move in MOVEMENTS for side in DIRECTIO
 
 # Checked against the stored index of that repository for 21 of the 25 sheets; bottomwear/1 and /3,
 # topwear/3 and shoes/1 follow the same pattern. The hashes are those of the sheets themselves.
-SOURCE = Source(
+SOURCE = Publisher(
     name="Sprites layer sheets",
     base="https://raw.githubusercontent.com/YingzhenLi/Sprites/"
     "3ce4048c5227802bd8f1888e293fd3afdba91c0c",

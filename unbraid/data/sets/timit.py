@@ -19,7 +19,7 @@ from unbraid.data.audio.waves import Recording
 from unbraid.data.cache import NewArray, Prepared
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus, cut_validation
-from unbraid.data.download import Source
+from unbraid.data.download import Publisher
 from unbraid.data.labels import UNKNOWN, encode_labels
 from unbraid.data.published import Progress, Published
 from unbraid.records import Factor
@@ -49,7 +49,7 @@ SET = Published(
     name="timit",
     folder="timit",
     depth=5,
-    source=Source(
+    source=Publisher(
         name="TIMIT",
         base="",
         files={},

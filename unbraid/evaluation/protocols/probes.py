@@ -85,8 +85,8 @@ def probe(
                     ProbeRow(
                         code,
                         factor.name,
-                        role,
-                        kind,  # type: ignore[arg-type]
+                        role,  # type: ignore[arg-type]
+                        kind,
                         float(np.mean(scores)),
                         float(np.std(scores)),
                         chance(examples.labels),

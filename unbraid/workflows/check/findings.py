@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from unbraid.data.checks.balance import Label
-from unbraid.data.checks.examine import FAR, Contents, Part
+from unbraid.data.checks.examine import FAR, Contents, SplitSummary
 from unbraid.data.checks.overlaps import is_named_group, leaking_groups
 from unbraid.data.checks.problems import MORE, find_problems
 
@@ -57,12 +57,12 @@ class Case:
     published: bool
 
     @property
-    def parts(self) -> list[tuple[str, Part]]:
+    def parts(self) -> list[tuple[str, SplitSummary]]:
         """The splits by name."""
         return list(self.contents.parts.items())
 
     @property
-    def train(self) -> Part:
+    def train(self) -> SplitSummary:
         """The training split."""
         return self.contents.parts["train"]
 

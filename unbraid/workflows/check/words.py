@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unbraid.data.checks.balance import Label
-from unbraid.data.checks.examine import Contents, Part
+from unbraid.data.checks.examine import Contents, SplitSummary
 from unbraid.settings import flat
 from unbraid.workflows.check.doctor import Examination
 from unbraid.workflows.check.findings import Finding
@@ -94,7 +94,7 @@ def _split_table(c: Contents) -> Table:
     return _table(columns, [[name, *_split_row(part)] for name, part in c.parts.items()])
 
 
-def _split_row(part: Part) -> list[str]:
+def _split_row(part: SplitSummary) -> list[str]:
     steps = f"{part.shortest}/{part.median:g}/{part.longest}"
     return [
         f"{part.sequences:,}",

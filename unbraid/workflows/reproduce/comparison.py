@@ -22,7 +22,7 @@ from unbraid.workflows.reproduce.plan import (
     Variant,
     find_comparison,
 )
-from unbraid.workflows.reproduce.runs import FORMAT, Job
+from unbraid.workflows.reproduce.runs import FORMAT, SeedRun
 from unbraid.workflows.reproduce.scores import judge_of, trained_otherwise
 from unbraid.workflows.reproduce.table import (
     Result,
@@ -101,9 +101,9 @@ def reproduce(
     judge = _ready(request, comparison, console, say)
     jobs = [replace(job, judge=judge) for job in jobs]
     folder, failed = request.out / comparison.name, dict[str, str]()
-    table, ended = folder / "results.json", list[Job]()
+    table, ended = folder / "results.json", list[SeedRun]()
 
-    def done(job: Job, outcome: str) -> None:
+    def done(job: SeedRun, outcome: str) -> None:
         ended.append(job)
         if outcome not in ("made", "there"):
             failed[str(job)] = outcome
@@ -131,7 +131,7 @@ def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
     save_figure(result_dots(rows, targets), path, {"rows": rows})
 
 
-def _draw_training(jobs: list[Job], path: Path) -> None:
+def _draw_training(jobs: list[SeedRun], path: Path) -> None:
     """Draw how the runs of one protocol were trained; nothing if there are none."""
     logs: dict[str, dict[str, list[dict[str, float]]]] = {}
     for job in jobs:
@@ -142,7 +142,7 @@ def _draw_training(jobs: list[Job], path: Path) -> None:
         save_figure(drawn, path, logs)
 
 
-def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
+def plan_jobs(request: Request, comparison: Comparison) -> list[SeedRun]:
     """Return every run, all rows of a seed before the next; a wrong setting is told here."""
     rows = comparison.choose(request.rows)
     comparison.protocol(request.variant)
@@ -151,7 +151,7 @@ def plan_jobs(request: Request, comparison: Comparison) -> list[Job]:
         minutes=request.max_minutes or comparison.minutes,
     )
     jobs = [
-        Job(
+        SeedRun(
             comparison=comparison,
             variant=request.variant,
             row=row,
@@ -191,7 +191,7 @@ def _ready(
     return folder
 
 
-def _amount(request: Request, jobs: list[Job]) -> str:
+def _amount(request: Request, jobs: list[SeedRun]) -> str:
     trained = [job for job in jobs if job.row.method != RAW]
     hours = sum(job.budget.minutes for job in trained) / 60 / request.workers
     each = f" of {trained[0].budget} at most" if trained else ""
@@ -199,7 +199,7 @@ def _amount(request: Request, jobs: list[Job]) -> str:
     return f"{len(jobs)} runs{each}, protocol: {request.protocol}"
 
 
-def _said(job: Job, outcome: str) -> str:
+def _said(job: SeedRun, outcome: str) -> str:
     """Say how a job ended, with its numbers."""
     if outcome not in ("made", "there"):
         return f"failed: {outcome}"

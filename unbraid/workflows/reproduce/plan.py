@@ -87,7 +87,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PaperFinding:
     """What a paper found: `row` is better than `than` by a metric, or alike `within` so much."""
 
     says: str
@@ -130,7 +130,7 @@ class Comparison:
     authors: Protocol | None = None
     rows: tuple[Row, ...]
     metrics: tuple[Metric, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PaperFinding, ...] = ()
 
     def __post_init__(self) -> None:
         at_least(self, 1, "seeds", "repeats")

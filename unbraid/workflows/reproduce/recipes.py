@@ -58,7 +58,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suite:
+class RecipeSuite:
     """Everything that is compared."""
 
     title: str
@@ -66,13 +66,13 @@ class Suite:
     kinds: tuple[Kind, ...]
 
 
-def read_suite() -> Suite:
+def read_suite() -> RecipeSuite:
     """Return the candidates and data sets there are."""
     path = FOLDER / "suites" / f"{NAME}.toml"
-    return build(Suite, read_toml(path), where=path.name)
+    return build(RecipeSuite, read_toml(path), where=path.name)
 
 
-def comparisons(suite: Suite, kind: Kind) -> list[Comparison]:
+def comparisons(suite: RecipeSuite, kind: Kind) -> list[Comparison]:
     """Return a comparison of all candidates for every data set of a kind."""
     return [
         Comparison(
@@ -133,7 +133,7 @@ def compare_recipes(
     return Reproduced(page, verdict(suite, request.out), found, failed)
 
 
-def recipe_page(suite: Suite, out: Path) -> str:
+def recipe_page(suite: RecipeSuite, out: Path) -> str:
     """Return a table per kind; a cell has separation on test, relative error, minutes and seeds."""
     lines = ["# Recipes", "", f"{PROTOCOL.text[0].upper()}{PROTOCOL.text[1:]}.", ""]
     for kind in suite.kinds:
@@ -150,7 +150,7 @@ def recipe_page(suite: Suite, out: Path) -> str:
     return "\n".join(lines)
 
 
-def verdict(suite: Suite, out: Path) -> str:
+def verdict(suite: RecipeSuite, out: Path) -> str:
     """Return which candidate is best for each kind."""
     return " ".join(_choice(kind, _scores(suite, kind, out)) for kind in suite.kinds)
 
@@ -158,7 +158,7 @@ def verdict(suite: Suite, out: Path) -> str:
 Scores = dict[tuple[str, str], dict[str, Any]]
 
 
-def _scores(suite: Suite, kind: Kind, out: Path) -> Scores:
+def _scores(suite: RecipeSuite, kind: Kind, out: Path) -> Scores:
     """Return (data set, candidate) -> metric -> row of results."""
     table: Scores = {}
     for one in comparisons(suite, kind):

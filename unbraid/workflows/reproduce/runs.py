@@ -30,7 +30,7 @@ Outcome = Literal["made", "there", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SeedRun:
     """One row of a comparison with one seed."""
 
     comparison: Comparison
@@ -78,7 +78,7 @@ class CpuMinutes(lightning.Callback):
         self.before = state_dict["minutes"]
 
 
-def do_job(job: Job, console: Console | None = None) -> Outcome:
+def do_job(job: SeedRun, console: Console | None = None) -> Outcome:
     """Train and measure what is not there yet.
 
     Raises:
@@ -97,7 +97,7 @@ def do_job(job: Job, console: Console | None = None) -> Outcome:
         return "made"
 
 
-def _score_raw(job: Job) -> Outcome:
+def _score_raw(job: SeedRun) -> Outcome:
     if _scored(job):
         return "there"
     c = job.comparison
@@ -107,7 +107,7 @@ def _score_raw(job: Job) -> Outcome:
     return "made"
 
 
-def _score(job: Job, run: Run) -> None:
+def _score(job: SeedRun, run: Run) -> None:
     """Read the test split, once, and write the numbers."""
     c, method = job.comparison, run.model(job.device)
     scoring = judging.Scoring(
@@ -125,7 +125,7 @@ def _score(job: Job, run: Run) -> None:
     _write(job, sheet.fill(c.metrics), cost)
 
 
-def _write(job: Job, values: dict[str, float], cost: dict[str, Any]) -> None:
+def _write(job: SeedRun, values: dict[str, float], cost: dict[str, Any]) -> None:
     facts = {
         "format": FORMAT,
         "comparison": job.comparison.name,
@@ -141,7 +141,7 @@ def _write(job: Job, values: dict[str, float], cost: dict[str, Any]) -> None:
     write_text(job.scores, json.dumps(facts, indent=1))
 
 
-def _scored(job: Job) -> bool:
+def _scored(job: SeedRun) -> bool:
     """Say whether the numbers of the run as it stands are there, every metric of them."""
     if not job.scores.is_file():
         return False
@@ -157,7 +157,7 @@ def _cpu_minutes(run: Run) -> float:
     return float(kept.get("minutes", run.about["training"]["minutes"]))
 
 
-def _train(job: Job, console: Console | None) -> Outcome:
+def _train(job: SeedRun, console: Console | None) -> Outcome:
     """Start the run, go on with it, or leave it as it is if it has had its budget."""
     plan, run, config = job.plan, Run(job.path), job.path / "config.toml"
     how: dict[str, Any] = {"console": console, "device": job.device, "callbacks": [CpuMinutes()]}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from unbraid.workflows.reproduce.plan import RAW, Comparison, Finding, Metric, find_comparison
+from unbraid.workflows.reproduce.plan import RAW, Comparison, Metric, PaperFinding, find_comparison
 
 Result = dict[str, Any]
 COLUMNS = (
@@ -177,7 +177,7 @@ def finding_lines(comparison: Comparison, rows: Sequence[Result]) -> list[str]:
     return [f"{f.says}: {_seen(f, comparison, rows)}" for f in comparison.findings]
 
 
-def _seen(finding: Finding, comparison: Comparison, rows: Sequence[Result]) -> str:
+def _seen(finding: PaperFinding, comparison: Comparison, rows: Sequence[Result]) -> str:
     """Say whether a finding shows; a difference below the larger std is within the noise."""
     labels = {row.name: row.label for row in comparison.rows}
     by = {row["method"]: row for row in rows if row["metric"] == finding.metric}

@@ -14,18 +14,18 @@ from typing import Any
 from unbraid.files import write_text
 from unbraid.parallel.launch import TOLD
 from unbraid.parallel.signals import end_with_parent, handled
-from unbraid.workflows.reproduce.runs import Job, Outcome, do_job
+from unbraid.workflows.reproduce.runs import Outcome, SeedRun, do_job
 
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_LOOKS = 2.0
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CODES: dict[Outcome, int] = {"made": 0, "there": 3, "interrupted": 130}
 FAILED = 1
-Done = Callable[[Job, str], None]
+Done = Callable[[SeedRun, str], None]
 """Told of every job that ended: "made", "there", or why it failed."""
 
 
-def one_by_one(jobs: Sequence[Job], done: Done, console: Any = None) -> None:
+def one_by_one(jobs: Sequence[SeedRun], done: Done, console: Any = None) -> None:
     """Do the jobs in this process, with all its threads.
 
     Raises:
@@ -41,7 +41,9 @@ def one_by_one(jobs: Sequence[Job], done: Done, console: Any = None) -> None:
         done(job, outcome)
 
 
-def side_by_side(jobs: Sequence[Job], workers: int, done: Done, say: Callable[[str], None]) -> None:
+def side_by_side(
+    jobs: Sequence[SeedRun], workers: int, done: Done, say: Callable[[str], None]
+) -> None:
     """Do the jobs in `workers` processes with one thread each.
 
     Ctrl-C and a polite kill are handed on: every run stops after its step and keeps its state.
@@ -49,7 +51,7 @@ def side_by_side(jobs: Sequence[Job], workers: int, done: Done, say: Callable[[s
     Raises:
         KeyboardInterrupt: it was stopped.
     """
-    queue, running = list(jobs), dict[Any, tuple[Job, BaseProcess]]()
+    queue, running = list(jobs), dict[Any, tuple[SeedRun, BaseProcess]]()
     said = time.monotonic()
     # A polite kill does what Ctrl-C does.
     with handled(signal.default_int_handler, signal.SIGTERM), _stopping(running):
@@ -69,7 +71,7 @@ def side_by_side(jobs: Sequence[Job], workers: int, done: Done, say: Callable[[s
                 say(f"at work: {names} ({len(queue)} waiting)")
 
 
-def _start(job: Job) -> BaseProcess:
+def _start(job: SeedRun) -> BaseProcess:
     """Start a process that has one thread from its first import on."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -83,7 +85,7 @@ def _start(job: Job) -> BaseProcess:
     return process
 
 
-def _work(job: Job) -> None:
+def _work(job: SeedRun) -> None:
     """Do one job; how it went is told by the exit code, and by `failed.txt`."""
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # Ctrl-C reaches the starting process alone, which hands it on
@@ -100,7 +102,7 @@ def _work(job: Job) -> None:
     sys.exit(code)
 
 
-def _outcome(job: Job, process: BaseProcess) -> str:
+def _outcome(job: SeedRun, process: BaseProcess) -> str:
     """Return how a process ended, in words.
 
     Raises:
@@ -123,7 +125,7 @@ def _sentence(error: BaseException) -> str:
 
 
 @contextmanager
-def _stopping(running: dict[Any, tuple[Job, BaseProcess]]) -> Iterator[None]:
+def _stopping(running: dict[Any, tuple[SeedRun, BaseProcess]]) -> Iterator[None]:
     """However the work ends, let no process go on alone: each saves its state and stops."""
     try:
         yield

@@ -28,7 +28,7 @@ Draws = dict[str, Table]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class SearchRange:
     """One setting of a space: one of `choices`, a number from `low` to `high`, or tied."""
 
     choices: tuple[Any, ...] = ()
@@ -55,7 +55,7 @@ class Entry:
         return json.dumps(value) if isinstance(value, list) else value
 
 
-Space = dict[str, Entry]
+Space = dict[str, SearchRange]
 
 
 def read_space(method: str, kind: str, path: str = "") -> Draws:
@@ -151,7 +151,7 @@ def _check_tie(name: str, target: str, space: Space, known: Table, where: str) -
         raise ValueError(f"{where}: {name} is tied to {target}, which is tied itself.")
 
 
-def _entry(name: str, table: Table, present: Any, where: str) -> Entry:
+def _entry(name: str, table: Table, present: Any, where: str) -> SearchRange:
     """Return an entry of the grammar, or say what is wrong with it."""
     for word in table:
         if word not in WORDS:
@@ -167,7 +167,7 @@ def _entry(name: str, table: Table, present: Any, where: str) -> Entry:
         _check_range(name, table, where)
     whole = isinstance(present, int) and not isinstance(present, bool)
     read = {"choices": tuple, "low": float, "high": float, "step": float}
-    return Entry(**{word: read.get(word, _as_is)(table[word]) for word in table}, whole=whole)
+    return SearchRange(**{word: read.get(word, _as_is)(table[word]) for word in table}, whole=whole)
 
 
 def _as_is(value: Any) -> Any:
@@ -223,7 +223,7 @@ def as_settings(space: Space, params: Mapping[str, Any], known: Table) -> Table:
     return table
 
 
-def _words(entry: Entry) -> list[tuple[Any, Any]]:
+def _words(entry: SearchRange) -> list[tuple[Any, Any]]:
     return [(choice, entry.word(choice)) for choice in entry.choices]
 
 

@@ -30,7 +30,7 @@ BROKEN = (ArithmeticError, RuntimeError, MemoryError)
 """What ends a trial but not the study: a loss that is not finite, too large a model."""
 
 
-class Watch(lightning.Callback):
+class TrialWatch(lightning.Callback):
     """Looks at a trial at even shares of its budget, in steps or minutes, and may end it.
 
     Shares compare trials of unequal speed and batch size, which steps would not.
@@ -94,7 +94,7 @@ def _watch(
     if search.objective == "both" or search.pruner == "none":
         return []
     judge = {"elbo": nats_of, "leakage": leakage_of}[search.objective]
-    return [Watch(trial, lambda method: judge(method, plan, corpus))]
+    return [TrialWatch(trial, lambda method: judge(method, plan, corpus))]
 
 
 def _train(
