@@ -55,9 +55,12 @@ def find_method(name: str) -> type[Method]:
     return METHODS[name]
 
 
-def method_names() -> list[str]:
-    """Return the names of all methods there are, the catalogue's first."""
-    return list(dict.fromkeys([*METHODS, *plugin_names("unbraid.methods")]))
+def method_names(kind: str = "") -> list[str]:
+    """Return the names of all methods, the catalogue's first; with a kind of data, those for it."""
+    names = dict.fromkeys([*METHODS, *plugin_names("unbraid.methods")])
+    return [
+        name for name in names if not kind or name not in METHODS or kind in METHODS[name].kinds
+    ]
 
 
 def method_name(cls: type[Method]) -> str:

@@ -64,7 +64,7 @@ def check_data(
         problem = Finding("problem", _sentence(error))
         return Examination(data=name, ready=False, findings=(problem,), settings=settings)
     contents, spec = examine(data, deep=deep), data.spec
-    methods = tuple(_planned(name, method, spec, options) for method in method_names())
+    methods = tuple(_planned(name, method, spec, options) for method in method_names(spec.kind))
     case = Case(contents, methods, settings, published=is_dataset(name))
     findings = find(case)
     ready = not any(finding.level == "problem" for finding in findings)
