@@ -36,6 +36,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "placed": ELBO,
     "vae": ELBO,
     "gpvae": ELBO,
+    "glr": (*ELBO, "counterfactual"),
 }
 
 Limits = dict[str, float]

@@ -9,6 +9,7 @@ from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
+from unbraid.methods.glr import GLR
 from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.placed import Placed
 from unbraid.methods.spyl import SPYL
@@ -39,6 +40,7 @@ METHODS: dict[str, type[Method]] = {
     "placed": Placed,
     "vae": VAE,
     "gpvae": GPVAE,
+    "glr": GLR,
 }
 
 
