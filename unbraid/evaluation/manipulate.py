@@ -66,6 +66,13 @@ def encode(method: Method, batch: Batch) -> Codes:
 
 
 @inference
+def decode(method: Method, codes: Codes) -> Sequences:
+    """Return the sequences of codes, wherever the model is."""
+    device = next(method.parameters()).device
+    return method.decode(Codes(codes.s.to(device), codes.d.to(device)))
+
+
+@inference
 def reconstruct(method: Method, batch: Batch) -> Sequences:
     """Encode and decode."""
     return method.decode(method.encode(batch))
