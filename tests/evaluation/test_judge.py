@@ -212,6 +212,7 @@ def test_data_without_classes_cannot_be_judged(corpus: Corpus):
 
 
 def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
+    from unbraid.runs.run import opened
     from unbraid.training.fit import fit
     from unbraid.workflows.evaluate import judging
 
@@ -233,9 +234,9 @@ def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
     )
     assert folder == tmp_path / "judges" / "toy-sprites"
     with pytest.raises(ValueError, match="does not know its own test split"):
-        judging.score(run.path, folder)
+        judging.score(opened(run), folder)
     trusting = judging.Scoring(repeats=2, limit=6, minimum=0.0)
-    metrics = judging.score(run.path, folder, trusting)
+    metrics = judging.score(opened(run), folder, trusting)
     assert metrics["sequences"] == 6
     assert json.loads((run.path / "judge.json").read_text()) == metrics
     assert {row["kept"] for row in metrics["rows"]} == {"s", "d", "both", "data"}
@@ -248,6 +249,6 @@ def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
         out=tmp_path / "other",
     )
     with pytest.raises(ValueError, match="trained on other data"):
-        judging.score(run.path, other, trusting)
+        judging.score(opened(run), other, trusting)
     with pytest.raises(ValueError, match="holds a judge already"):
         judging.fit_judge("toy-sprites", settings={"data": sizes}, out=tmp_path / "judges")

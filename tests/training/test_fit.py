@@ -18,7 +18,7 @@ from unbraid.records import Batch, Terms
 from unbraid.rows import read_rows
 from unbraid.runs.checkpoint import read_checkpoint
 from unbraid.runs.plan import Plan, make_plan
-from unbraid.runs.run import Run, open_run
+from unbraid.runs.run import Run, open_run, opened
 from unbraid.training import callbacks
 from unbraid.training.callbacks import Clock
 from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
@@ -443,7 +443,7 @@ def test_a_misspelt_setting_of_a_resumed_run_is_told_the_right_one(data: str, tm
 
 def test_checkpoints_that_were_kept_are_the_history_of_a_run(data: str, tmp_path: Path):
     run = run_plan(tiny_plan(data, steps=5, keep_every=2), tmp_path / "run")
-    history = dict(run.history())
+    history = dict(opened(run).history())
     assert list(history) == [2, 4, 5]
     short = run_plan(tiny_plan(data, steps=2), tmp_path / "short").model().state_dict()
     for name, value in history[2].state_dict().items():

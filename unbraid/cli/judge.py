@@ -62,12 +62,12 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Keep one code, draw the other, and let a judge say what shows (test split)."""
-    from unbraid.runs.run import torch_device
+    from unbraid.runs.run import opened, torch_device
     from unbraid.screen import Screen
     from unbraid.workflows.evaluate import judging
 
     scoring = judging.Scoring(repeats=repeats, means=means, limit=limit, minimum=minimum)
-    metrics = judging.score(run, judge, scoring, device=torch_device(device))
+    metrics = judging.score(opened(run, torch_device(device)), judge, scoring)
     console = Screen()
     console.print(judging.leakage_screen(metrics))
     console.print(judging.scores_screen(metrics))

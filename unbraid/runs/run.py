@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +48,48 @@ class Run:
             check_splits(corpus, self.about["training"].get("splits", {}), self.path)
         return corpus
 
-    def history(self, device: str = "cpu") -> Iterator[tuple[int, Method]]:
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run whose model and data are loaded when first asked for, once, and handed on."""
+
+    run: Run
+    device: str = "cpu"
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.run.path
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The settings the run was made with."""
+        return self.run.plan
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What `model.json` says of the model and its training."""
+        return self.run.about
+
+    @cached_property
+    def model(self) -> Method:
+        """The trained model, ready for use."""
+        return self.run.model(self.device)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The data set the run was trained on."""
+        return self.run.corpus()
+
+    def history(self) -> Iterator[tuple[int, Method]]:
         """Yield (step, model) of the checkpoints that were kept, and of the finished model."""
-        kept = {int(p.stem[5:]): p for p in (self.path / "checkpoints").glob("step-*.safetensors")}
+        files = {int(p.stem[5:]): p for p in (self.path / "checkpoints").glob("step-*.safetensors")}
         last = self.about["training"]["steps"]
-        for step in sorted(step for step in kept if step < last):
-            model = self.model(device)
-            model.load_state_dict(method_weights(read_checkpoint(kept[step])))
+        for step in sorted(step for step in files if step < last):
+            model = deepcopy(self.model)
+            model.load_state_dict(method_weights(read_checkpoint(files[step])))
             yield step, model
-        yield last, self.model(device)
+        yield last, self.model
 
 
 def open_run(path: str | Path) -> Run:
@@ -63,6 +98,16 @@ def open_run(path: str | Path) -> Run:
     if not (run.path / "config.toml").is_file():
         raise ValueError(f"{run.path} is not a run folder: it has no config.toml.")
     return run
+
+
+RunLike = str | Path | Run | OpenedRun
+
+
+def opened(run: RunLike, device: str = "cpu") -> OpenedRun:
+    """Return a run opened on a device; one that is opened already is handed on as it is."""
+    if isinstance(run, OpenedRun):
+        return run
+    return OpenedRun(run if isinstance(run, Run) else open_run(run), device)
 
 
 def open_corpus(plan: Plan) -> Corpus:

@@ -4,7 +4,7 @@ from unbraid.data import load_data
 from unbraid.evaluation.judge import JudgeConfig, fingerprint, fit_judge, save_judge
 from unbraid.rows import read_rows
 from unbraid.runs.plan import make_plan
-from unbraid.runs.run import Run
+from unbraid.runs.run import Run, opened
 from unbraid.training.fit import run_plan
 from unbraid.workflows.evaluate.curve import draw_curves, judge_curve, minutes_at
 from unbraid.workflows.evaluate.judging import Scoring
@@ -53,7 +53,7 @@ def test_every_kept_checkpoint_is_judged_and_written_down(run, judge):
 
 def test_minutes_of_a_step_are_those_of_its_row_in_the_log(run):
     row = read_rows(run.path / "log.csv")[2]
-    assert minutes_at(run, int(row["step"])) == pytest.approx(float(row["minutes"]))
+    assert minutes_at(opened(run), int(row["step"])) == pytest.approx(float(row["minutes"]))
 
 
 def test_the_picture_has_the_points_of_every_run_beside_it(run, judge, tmp_path):

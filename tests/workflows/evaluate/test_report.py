@@ -3,18 +3,25 @@
 import html
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from unbraid.cli.app import app
 from unbraid.data import load_data
+from unbraid.data.generated import sprites
 from unbraid.evaluation.judge import JudgeConfig, fingerprint, fit_judge, save_judge
+from unbraid.methods import store
 from unbraid.report.parts import Picture
 from unbraid.runs.command import fit_command
 from unbraid.runs.plan import make_plan
-from unbraid.runs.run import Run, run_folder
+from unbraid.runs.run import Run, opened, run_folder
 from unbraid.settings import parse_sets
 from unbraid.training.fit import run_plan
+from unbraid.workflows.evaluate.measure import Job
 from unbraid.workflows.evaluate.page import at_a_glance, compare, fitting, measured, report
 
 SIZES = {"train": 24, "validation": 8, "test": 20}
@@ -49,9 +56,27 @@ def test_a_report_of_a_fresh_run_measures_with_the_judge(fresh: Run, judge: str)
     assert fit_command(fresh) in page
 
 
+def test_a_report_with_a_judge_loads_model_and_data_once(fresh: Run, judge: str, monkeypatch):
+    loads = {"model": 0, "data": 0}
+
+    def counting(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any) -> Any:
+            loads[what] += 1
+            return function(*args)
+
+        return wrapped
+
+    monkeypatch.setattr(store, "load_file", counting("model", store.load_file))
+    monkeypatch.setattr(sprites, "load", counting("data", sprites.load))
+    ended = CliRunner().invoke(app, ["report", str(fresh.path), "--judge", judge])
+    assert ended.exit_code == 0, ended.output
+    assert _metrics(fresh)["judge"]["rows"]
+    assert loads == {"model": 1, "data": 1}
+
+
 def test_a_judge_given_later_is_added_to_what_was_measured(fresh: Run, judge: str):
-    before = measured(fresh, "cpu")
-    after = measured(fresh, "cpu", judge)
+    before = measured(Job(opened(fresh)))
+    after = measured(Job(opened(fresh), judge))
     assert after == _metrics(fresh)
     assert "judge" in before["skipped"]
     assert "judge" not in after["skipped"]
@@ -65,10 +90,10 @@ def test_a_comparison_measures_with_the_judge(fresh: Run, judge: str, tmp_path: 
 
 
 def test_measurements_of_an_earlier_state_are_made_again(fresh: Run):
-    stale = measured(fresh, "cpu")
+    stale = measured(Job(opened(fresh)))
     stale["training"]["steps"] = 1
     (fresh.path / "metrics.json").write_text(json.dumps(stale))
-    assert measured(fresh, "cpu")["training"]["steps"] == 3
+    assert measured(Job(opened(fresh)))["training"]["steps"] == 3
 
 
 def test_the_command_of_a_page_makes_the_same_plan_again(fresh: Run):

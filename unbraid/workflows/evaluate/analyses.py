@@ -83,7 +83,7 @@ def _fixed(job: Job, folder: Path) -> None:
     """Draw one sequence with one code kept and the other drawn several times."""
     if job.method.spec.kind != "video":
         return
-    batch = job.test.take([0], job.device)
+    batch = job.test.take([0], job.run.device)
     seed_draws(job.run.plan.seed, "use")
     z = encode(job.method, batch)
     keep = Codes(z.s.expand(DRAWS, -1), z.d.expand(DRAWS, -1, -1))
@@ -99,7 +99,7 @@ def _series(job: Job, folder: Path) -> None:
     spec = job.method.spec
     if spec.kind != "series":
         return
-    batch = job.test.take([0], job.device)
+    batch = job.test.take([0], job.run.device)
     length = int(batch.mask.sum())
     x_hat = reconstruct(job.method, batch)
     true, decoded = (spec.to_data(x[0, :length].cpu()).numpy() for x in (batch.x, x_hat))
@@ -112,7 +112,7 @@ def _cross(job: Job, folder: Path) -> None:
     spec, rows = job.method.spec, np.arange(2 * NARROW) * 7919 % len(job.test)
     if spec.kind == "series" or len(set(rows.tolist())) < len(rows):
         return
-    a, b = (job.test.take(part, job.device) for part in np.split(rows, 2))
+    a, b = (job.test.take(part, job.run.device) for part in np.split(rows, 2))
     decoded = cross(job.method, a, b).cpu().numpy()
     sides = (a.x.cpu().numpy(), b.x.cpu().numpy())
     if spec.kind == "audio":
@@ -156,13 +156,13 @@ def _confusion(job: Job, folder: Path) -> None:
     ]
     if where is None or not factors:
         return
-    judge, factor = judges.load_judge(where, job.device), factors[0]
+    judge, factor = judges.load_judge(where, job.run.device), factors[0]
     seed_draws(job.run.plan.seed, "use")
     counts = np.zeros((factor.classes, factor.classes), dtype=np.int64)
     split = job.test.select(slice(0, 1000))
     for start in range(0, len(split), 128):
         part = split.select(slice(start, start + 128))
-        batch = part.take(slice(None), job.device)
+        batch = part.take(slice(None), job.run.device)
         keep = encode(job.method, batch)
         x = sample(job.method, len(batch), batch.x.shape[1], keep=keep, factor="static")
         seen = judge.predict(batch.with_x(x))[factor.name].argmax(-1)
@@ -197,7 +197,7 @@ def _views(job: Job, folder: Path) -> None:
     }
     save_figure(thirds_histogram(thirds), folder / "thirds.png", numbers)
     if job.test.labels:
-        history = job.run.history(job.device)
+        history = job.run.history()
         models = ((step, m) for step, m in history if isinstance(m, VariationalMethod))
         rows = view_quality(models, job.test)
         listed = {"rows": [asdict(row) for row in rows]}

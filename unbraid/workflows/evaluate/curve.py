@@ -11,7 +11,7 @@ from unbraid.evaluation.protocols.generation import Draws, JudgedRow, judge_gene
 from unbraid.figures.charts.judge_curves import judge_curves
 from unbraid.figures.save import save_figure
 from unbraid.rows import read_rows, write_rows
-from unbraid.runs.run import Run, open_run
+from unbraid.runs.run import OpenedRun, RunLike, open_run, opened
 from unbraid.workflows.evaluate.judging import Scoring
 
 Point = dict[str, float]
@@ -19,7 +19,7 @@ NAME = "judge_curve"
 
 
 def judge_curve(
-    path: str | Path,
+    run: RunLike,
     folder: str | Path,
     scoring: Scoring | None = None,
     *,
@@ -32,20 +32,20 @@ def judge_curve(
     Points are of the validation split unless asked otherwise: the test split is for the end.
 
     Args:
-        path: the run folder; it was trained with `training.keep_every`.
+        run: the run, or its folder; it was trained with `training.keep_every`.
         folder: of the judge.
         scoring: how much to draw; default once, for 450 sequences.
         split: validation or test.
         device: where to decode and judge.
         say: told of every point as it is found.
     """
-    run, folder = open_run(path), Path(folder)
-    judge, corpus = judges.load_judge(folder, device), run.corpus()
+    run, folder = opened(run, device), Path(folder)
+    judge, corpus = judges.load_judge(folder, device), run.corpus
     c = scoring or Scoring(repeats=1, limit=450)
     judges.check_judge(judges.read_judge(folder), corpus, c.minimum)
     some = c.some(corpus.split(split))
     points: list[Point] = []
-    for step, method in run.history(device):
+    for step, method in run.history():
         draws = Draws(repeats=c.repeats, seed=run.plan.seed, means=c.means)
         rows = judge_generations(method, judge, some, draws)
         points.append({"step": float(step), "minutes": minutes_at(run, step)} | _columns(rows))
@@ -54,7 +54,7 @@ def judge_curve(
     return points
 
 
-def minutes_at(run: Run, step: int) -> float:
+def minutes_at(run: OpenedRun, step: int) -> float:
     """Return the minutes of training up to a step, by the run's log."""
     training = run.about["training"]
     if step == training["steps"]:
@@ -76,7 +76,8 @@ def _columns(rows: Sequence[JudgedRow]) -> Point:
 def draw_curves(paths: Sequence[str | Path], out: Path) -> Path:
     """Draw the curves of several judged runs into one picture, with its numbers beside it."""
     curves: dict[str, list[Point]] = {}
-    for run in map(open_run, paths):
+    runs = [open_run(path) for path in paths]
+    for run in runs:
         file = run.path / f"{NAME}.csv"
         if not file.is_file():
             raise ValueError(f"{run.path} has no {file.name}. Make it: unbraid judge curve RUN.")
@@ -85,6 +86,6 @@ def draw_curves(paths: Sequence[str | Path], out: Path) -> Path:
         while name in curves:
             name += "'"
         curves[name] = points
-    title = data_title(open_run(paths[0]).plan.data)
+    title = data_title(runs[0].plan.data)
     save_figure(judge_curves(curves, title), out, {"curves": curves})
     return out

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table as ScreenTable
@@ -17,31 +16,36 @@ from unbraid.evaluation.protocols.verdict import LEAKS, RECIPE, Advice, verdict
 from unbraid.files import write_text
 from unbraid.runs.plan import Plan
 from unbraid.runs.recipes import RECOMMENDED
-from unbraid.runs.run import open_run
+from unbraid.runs.run import RunLike, opened
 from unbraid.workflows.evaluate.judging import Scoring, score
 
 Found = dict[str, Any]
 
 
 def diagnose(
-    path: str | Path, *, split: str = "test", seeds: int = 3, judge: str = "", device: str = "cpu"
+    run: RunLike,
+    *,
+    split: str = "test",
+    seeds: int = 3,
+    judge: str = "",
+    device: str = "cpu",
 ) -> Found:
     """Diagnose a run and write `diagnosis.json`: the numbers, the probes and the sentences.
 
     Args:
-        path: the run folder.
+        run: the run, or its folder.
         split: where to measure.
         seeds: number of random splits per probe; probes are run where there are labels.
         judge: folder of a judge, who then looks at test generations too.
         device: where to encode and decode.
     """
-    run = open_run(path)
-    method, part = run.model(device), run.corpus().split(split)
+    run = opened(run, device)
+    method, part = run.model, run.corpus.split(split)
     numbers = measure(method, part)
     rows = []
     if part.labels:
         rows = probe(embed(method, part), part, classifiers=("svc", "knn"), seeds=seeds)
-    judged = score(path, judge, Scoring(repeats=1, limit=500), device=device) if judge else None
+    judged = score(run, judge, Scoring(repeats=1, limit=500)) if judge else None
     found: Found = {
         "data": run.plan.data,
         "method": run.plan.method,

@@ -24,7 +24,7 @@ from unbraid.evaluation.protocols.generation import (
     leakage_table,
 )
 from unbraid.files import write_text
-from unbraid.runs.run import open_run
+from unbraid.runs.run import OpenedRun
 from unbraid.safety.names import path_name
 from unbraid.settings import at_least, build, closest
 
@@ -100,20 +100,17 @@ def _chances(judge: judges.Judge, split: Split) -> dict[str, float]:
     return {k: chance(label[mask] if label.ndim == 2 else label) for k, label in labels.items()}
 
 
-def score(
-    path: str | Path, folder: str | Path, scoring: Scoring | None = None, *, device: str = "cpu"
-) -> Metrics:
+def score(run: OpenedRun, folder: str | Path, scoring: Scoring | None = None) -> Metrics:
     """Judge a run's generations on its test split and write `judge.json` into the run.
 
     Args:
-        path: the run folder.
+        run: the run.
         folder: of the judge.
         scoring: how much to draw.
-        device: where to decode and judge.
     """
-    run, folder, c = open_run(path), Path(folder), scoring or Scoring()
-    judge, about = judges.load_judge(folder, device), judges.read_judge(folder)
-    corpus, method, plan = run.corpus(), run.model(device), run.plan
+    folder, c = Path(folder), scoring or Scoring()
+    judge, about = judges.load_judge(folder, run.device), judges.read_judge(folder)
+    corpus, method, plan = run.corpus, run.model, run.plan
     judges.check_judge(about, corpus, c.minimum)
     split = c.some(corpus.test)
     draws = Draws(repeats=c.repeats, seed=plan.seed, means=c.means, sides=c.sides)

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import unbraid
-from unbraid.data.corpus import Corpus, Split
+from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
@@ -27,7 +28,7 @@ from unbraid.methods import count_parameters
 from unbraid.methods.base import Method
 from unbraid.precision import inference_format
 from unbraid.records import Factor
-from unbraid.runs.run import Run, open_run
+from unbraid.runs.run import OpenedRun, RunLike, opened
 from unbraid.safety.names import path_name
 from unbraid.settings import closest
 from unbraid.workflows.evaluate import judging
@@ -77,24 +78,30 @@ class SkippedError(Exception):
     """A measurement cannot be made; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
-    """What the measurements of one run share; the data are read and encoded once."""
+    """What the measurements of one run share; the test split is encoded once."""
 
-    run: Run
-    method: Method
-    corpus: Corpus
-    codes: Embedding
-    suite: Suite
-    judge: str
-    device: str
+    run: OpenedRun
+    judge: str = ""
+    suite: Suite = SUITES["quick"]
     skipped: dict[str, str] = field(default_factory=dict)
     """What could not be measured, and why; filled on the way."""
 
     @property
+    def method(self) -> Method:
+        """The trained model."""
+        return self.run.model
+
+    @property
     def test(self) -> Split:
         """The test split."""
-        return self.corpus.test
+        return self.run.corpus.test
+
+    @cached_property
+    def codes(self) -> Embedding:
+        """The codes of the test split."""
+        return embed(self.method, self.test)
 
     @property
     def judge_folder(self) -> Path | None:
@@ -106,7 +113,7 @@ class Job:
 
 
 def evaluate(
-    path: str | Path,
+    run: RunLike,
     *,
     suite: str = "quick",
     judge: str = "",
@@ -117,7 +124,7 @@ def evaluate(
     """Measure a run on its test split and write `metrics.json`.
 
     Args:
-        path: the run folder.
+        run: the run, or its folder.
         suite: "quick" or "full".
         judge: folder of a judge; empty: `judges/<data>` if it is there. None is ever trained here.
         device: where to encode and decode.
@@ -126,7 +133,7 @@ def evaluate(
     """
     if suite not in SUITES:
         raise KeyError(f"there is no suite '{suite}'.{closest(suite, SUITES)}")
-    run = open_run(path)
+    run = opened(run, device)
     training = run.about["training"]
     if not training.get("finished") and not unfinished:
         raise ValueError(
@@ -134,29 +141,27 @@ def evaluate(
             f"{training.get('steps', 0)}). Go on with `unbraid fit --resume {run.path}`, or "
             "measure it as it stands with --unfinished."
         )
+    return measure(Job(run, judge, SUITES[suite]), suite, say)
+
+
+def measure(job: Job, suite: str, say: Callable[[str], None] = lambda text: None) -> Metrics:
+    """Make all measurements of a job and write `metrics.json`."""
     say("encoding the test split")
-    job = open_job(run, suite=suite, judge=judge, device=device)
+    _ = job.codes
     metrics = _facts(job, suite) | _measure(job, say)
-    text = json.dumps(metrics, indent=1)
-    write_text(run.path / "metrics.json", text)
+    write_text(job.run.path / "metrics.json", json.dumps(metrics, indent=1))
     return metrics
 
 
-def add_judge(run: Run, metrics: Metrics, judge: str, *, device: str = "cpu") -> Metrics:
+def add_judge(run: OpenedRun, metrics: Metrics, judge: str) -> Metrics:
     """Return measurements with the scores of a judge added, in `metrics.json`, too."""
     suite = SUITES[metrics["suite"]]
     scoring = judging.Scoring(repeats=suite.judge_repeats, limit=suite.judge_limit)
-    scores = judging.score(run.path, judge, scoring, device=device)
+    scores = judging.score(run, judge, scoring)
     skipped = {name: why for name, why in metrics["skipped"].items() if name != "judge"}
     metrics = metrics | {"judge": scores, "skipped": skipped}
     write_text(run.path / "metrics.json", json.dumps(metrics, indent=1))
     return metrics
-
-
-def open_job(run: Run, *, suite: str = "quick", judge: str = "", device: str = "cpu") -> Job:
-    """Return what the measurements of a run share."""
-    method, corpus = run.model(device), run.corpus()
-    return Job(run, method, corpus, embed(method, corpus.test), SUITES[suite], judge, device)
 
 
 def _facts(job: Job, suite: str) -> Metrics:
@@ -249,7 +254,8 @@ def _tasks(job: Job) -> list[Metrics]:
         raise SkippedError("prediction tasks are for series")
     if not job.test.labels:
         raise SkippedError("the data have no labels")
-    splits = [job.corpus.train, job.corpus.validation, job.corpus.test]
+    corpus = job.run.corpus
+    splits = [corpus.train, corpus.validation, corpus.test]
     codes = [*(embed(job.method, split) for split in splits[:2]), job.codes]
     rows: list[Metrics] = []
     for factor in (*spec.static, *spec.dynamic):
@@ -295,4 +301,4 @@ def _judge(job: Job) -> Metrics:
         data = job.run.plan.data
         raise SkippedError(f"there is no judge. Make one with `unbraid judge fit {data}`")
     scoring = judging.Scoring(repeats=c.judge_repeats, limit=c.judge_limit)
-    return judging.score(job.run.path, folder, scoring, device=job.device)
+    return judging.score(job.run, folder, scoring)

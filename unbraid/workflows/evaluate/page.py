@@ -17,9 +17,9 @@ from unbraid.report.page import write_report
 from unbraid.report.parts import Page, Picture, Table
 from unbraid.report.provenance import provenance
 from unbraid.runs.command import fit_command
-from unbraid.runs.run import Run, open_run
+from unbraid.runs.run import OpenedRun, RunLike, opened
 from unbraid.workflows.evaluate.analyses import attempt, draw_analyses, drawn
-from unbraid.workflows.evaluate.measure import add_judge, evaluate, open_job
+from unbraid.workflows.evaluate.measure import Job, add_judge, measure
 from unbraid.workflows.evaluate.tables import all_tables
 from unbraid.workflows.export import use
 
@@ -39,12 +39,12 @@ GLANCE = ("swap", "cross", "leaks")  # pictures that show the result; those of o
 MIMES = {".gif": "image/gif", ".png": "image/png"}
 
 
-def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
+def report(run: RunLike, *, judge: str = "", device: str = "cpu") -> Path:
     """Write `report.html` of a run; measures it first (quick) if that was not done yet."""
-    run = open_run(path)
-    metrics = measured(run, device, judge)
-    plan = run.plan
-    shown, failed = pictures(run, metrics, judge, device)
+    job = Job(opened(run, device), judge)
+    run, plan = job.run, job.run.plan
+    metrics = measured(job)
+    shown, failed = pictures(job, metrics)
     glance, shown = at_a_glance(shown)
     shown, left_out = fitting(shown, LARGEST - sum(len(picture.data) for picture in glance))
     failed |= dict.fromkeys(
@@ -64,7 +64,7 @@ def report(path: str | Path, *, judge: str = "", device: str = "cpu") -> Path:
         pictures=shown,
         config_text=(run.path / "config.toml").read_text(encoding="utf-8"),
         provenance=provenance(run.path),
-        command=" && ".join(filter(None, (fit_command(run), again))),
+        command=" && ".join(filter(None, (fit_command(run.run), again))),
     )
     return write_report(run.path, page)
 
@@ -73,11 +73,11 @@ def compare(
     paths: Sequence[str | Path], out: Path, *, judge: str = "", device: str = "cpu"
 ) -> Path:
     """Write `report.html` into `out`: the main figures of several runs and a swap of each."""
-    runs = [open_run(path) for path in paths]
-    found = [measured(run, device, judge) for run in runs]
+    runs = [opened(path, device) for path in paths]
+    found = [measured(Job(run, judge)) for run in runs]
     columns, rows = comparison_rows(found)
     for run in runs:
-        use.swap(run.path, use.Source(count=2, device=device), run.path / "figures")
+        use.swap(run, use.Source(count=2), run.path / "figures")
     shown = [picture for run in runs for picture in _saved(run, ("swap",))]
     data = ", ".join(sorted({data_title(m["data"]) for m in found}))
     page = Page(
@@ -119,14 +119,12 @@ def _judged(metrics: Metrics) -> list[str]:
     return cells
 
 
-def measured(run: Run, device: str, judge: str = "") -> Metrics:
+def measured(job: Job) -> Metrics:
     """Return the measurements of a run, made now if they are missing or of an earlier state.
 
-    Args:
-        run: the run.
-        device: where to measure.
-        judge: folder of a judge; if the measurements have none or another, it scores the run now.
+    If a judge is asked for and the measurements have none or another, it scores the run now.
     """
+    run, judge = job.run, job.judge
     saved = run.path / "metrics.json"
     try:
         metrics = read_json(saved)
@@ -134,13 +132,13 @@ def measured(run: Run, device: str, judge: str = "") -> Metrics:
     except (OSError, ValueError):  # none, or damaged: it can be made again
         metrics = {}
     if metrics.get("training") != run.about["training"]:
-        return evaluate(run.path, judge=judge, device=device, unfinished=True)
+        return measure(job, "quick")
     if judge and metrics.get("judge", {}).get("judge", {}).get("folder") != str(Path(judge)):
-        return add_judge(run, metrics, judge, device=device)
+        return add_judge(run, metrics, judge)
     return metrics
 
 
-def facts(run: Run, metrics: Metrics) -> list[tuple[str, str]]:
+def facts(run: OpenedRun, metrics: Metrics) -> list[tuple[str, str]]:
     """Return what was trained and how, as pairs of words."""
     plan = run.plan
     return [
@@ -164,19 +162,16 @@ def _training(metrics: Metrics) -> str:
     return f"{t['steps']} steps, {t['epochs']} epochs, {t['minutes']:.2f} min, ended: {t['reason']}"
 
 
-def pictures(
-    run: Run, metrics: Metrics, judge: str, device: str
-) -> tuple[list[Picture], dict[str, str]]:
+def pictures(job: Job, metrics: Metrics) -> tuple[list[Picture], dict[str, str]]:
     """Make the pictures of a run in `figures/`; return them, and why others could not be made."""
-    folder = run.path / "figures"
-    few = use.Source(count=3, device=device)
+    run, folder, few = job.run, job.run.path / "figures", use.Source(count=3)
     failed = attempt(
         {
-            "swap": partial(use.swap, run.path, few, folder),
-            "reconstruct": partial(use.reconstruct, run.path, few, folder),
-            "sample-dynamic": partial(use.sample, run.path, few, folder, factor="dynamic"),
-            "sample-static": partial(use.sample, run.path, few, folder, factor="static"),
-            "interpolate": partial(use.interpolate, run.path, few, folder),
+            "swap": partial(use.swap, run, few, folder),
+            "reconstruct": partial(use.reconstruct, run, few, folder),
+            "sample-dynamic": partial(use.sample, run, few, folder, factor="dynamic"),
+            "sample-static": partial(use.sample, run, few, folder, factor="static"),
+            "interpolate": partial(use.interpolate, run, few, folder),
         }
     )
     rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
@@ -188,7 +183,7 @@ def pictures(
     if metrics.get("probes"):
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
-    failed |= draw_analyses(open_job(run, judge=judge, device=device), folder)
+    failed |= draw_analyses(job, folder)
     analyses = [
         Picture(title, caption, MIMES[path.suffix], path.read_bytes(), caption)
         for title, caption, path in drawn(folder)
@@ -219,7 +214,7 @@ def fitting(shown: Sequence[Picture], limit: int) -> tuple[list[Picture], list[s
     return fits, left_out
 
 
-def _saved(run: Run, names: Sequence[str]) -> list[Picture]:
+def _saved(run: OpenedRun, names: Sequence[str]) -> list[Picture]:
     """Return the pictures of these names that are there, moving ones first."""
     folder, who = run.path / "figures", f"{run.plan.method} on {data_title(run.plan.data)}"
     return [

@@ -19,7 +19,7 @@ from unbraid.files import write_whole
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Spec
 from unbraid.runs.plan import Plan
-from unbraid.runs.run import open_run
+from unbraid.runs.run import OpenedRun, RunLike, opened
 from unbraid.safety.limits import check_memory
 from unbraid.seeding import seed_draws
 from unbraid.settings import build
@@ -38,15 +38,25 @@ class Source:
     count: int = 4
     file: str = ""
     device: str = "cpu"
+    """Of a run that is given by its folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A model and the sequences a job works on."""
+    """A run and the sequences a job works on."""
 
-    folder: Path
-    method: Method
+    run: OpenedRun
     split: Split
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.run.path
+
+    @property
+    def method(self) -> Method:
+        """The trained model."""
+        return self.run.model
 
     @property
     def spec(self) -> Spec:
@@ -54,39 +64,38 @@ class Opened:
         return self.method.spec
 
 
-def open_source(path: str | Path, source: Source) -> Opened:
-    """Return the model of a run and the sequences asked for."""
-    run = open_run(path)
-    method = run.model(source.device)
+def open_source(run: RunLike, source: Source) -> Opened:
+    """Return a run and the sequences asked for."""
+    run = opened(run, source.device)
     if source.file:
-        split = _own_split(Path(source.file), run.plan, method.spec)
+        split = _own_split(Path(source.file), run.plan, run.model.spec)
     else:
-        split = run.corpus().split(source.split)
+        split = run.corpus.split(source.split)
     bad = [i for i in source.index if not -len(split) <= i < len(split)]
     if bad:
         raise ValueError(f"index {bad[0]} is not there: the split has {len(split)} sequences.")
-    return Opened(run.path, method, split)
+    return Opened(run, split)
 
 
-def reconstruct(path: str | Path, source: Source, out: Path | None = None) -> Path:
+def reconstruct(run: RunLike, source: Source, out: Path | None = None) -> Path:
     """Write sequences and what the model makes of them."""
-    job = open_source(path, source)
-    batch = job.split.take(_chosen(job, source, source.count), source.device)
+    job = open_source(run, source)
+    batch = job.split.take(_chosen(job, source, source.count), job.run.device)
     x_hat = manipulate.reconstruct(job.method, batch)
     true, n = _known(batch), batch.mask.sum(1)
     rows = _pair_up([("true", true, n), ("decoded", x_hat, n)])
     return _write(job, out, "reconstruct", {"x": true, "x_hat": x_hat}, rows)
 
 
-def swap(path: str | Path, source: Source, out: Path | None = None) -> Path:
+def swap(run: RunLike, source: Source, out: Path | None = None) -> Path:
     """Write pairs of sequences and the two with their dynamics exchanged."""
-    job = open_source(path, source)
+    job = open_source(run, source)
     chosen = _chosen(job, source, 2 * min(source.count, len(job.split) // 2))
     if not len(chosen):
         raise ValueError("swap wants two sequences at least, the split has one.")
     if len(chosen) % 2:
         raise ValueError(f"swap wants an even number of sequences, got {len(chosen)}.")
-    a, b = (job.split.take(half, source.device) for half in np.split(np.array(chosen), 2))
+    a, b = (job.split.take(half, job.run.device) for half in np.split(np.array(chosen), 2))
     first, second = manipulate.swap(job.method, a, b)
     n_a, n_b = a.mask.sum(1), b.mask.sum(1)
     sets = [
@@ -101,7 +110,7 @@ def swap(path: str | Path, source: Source, out: Path | None = None) -> Path:
 
 
 def sample(
-    path: str | Path,
+    run: RunLike,
     source: Source,
     out: Path | None = None,
     *,
@@ -110,7 +119,7 @@ def sample(
     seed: int = 0,
 ) -> Path:
     """Write new sequences; with one factor drawn, the other is that of real sequences."""
-    job = open_source(path, source)
+    job = open_source(run, source)
     seed_draws(seed, "use")
     drawn = source.count if factor == "both" else len(_chosen(job, source, source.count))
     _check_amount(job, drawn, length or job.spec.length)
@@ -118,7 +127,7 @@ def sample(
         x = manipulate.sample(job.method, source.count, length or job.spec.length)
         rows = [(f"drawn {i + 1}", x[i]) for i in range(len(x))]
         return _write(job, out, "sample", {"x": x}, rows)
-    batch = job.split.take(_chosen(job, source, source.count), source.device)
+    batch = job.split.take(_chosen(job, source, source.count), job.run.device)
     keep = manipulate.encode(job.method, batch)
     steps = batch.x.shape[1] if factor == "static" else length or job.spec.length
     x = manipulate.sample(job.method, len(batch), steps, keep=keep, factor=factor)
@@ -129,7 +138,7 @@ def sample(
 
 
 def interpolate(
-    path: str | Path,
+    run: RunLike,
     source: Source,
     out: Path | None = None,
     *,
@@ -137,12 +146,12 @@ def interpolate(
     factor: Factor = "static",
 ) -> Path:
     """Write the way from one sequence to another."""
-    job = open_source(path, source)
+    job = open_source(run, source)
     chosen = _chosen(job, source, 2)
     if len(chosen) != 2:
         raise ValueError(f"interpolate wants two sequences, got {len(chosen)}.")
     _check_amount(job, steps, job.spec.length)
-    a, b = (job.split.take([i], source.device) for i in chosen)
+    a, b = (job.split.take([i], job.run.device) for i in chosen)
     x = manipulate.interpolate(job.method, a, b, steps=steps, factor=factor)[:, 0]
     shares = [f"{100 * i // (steps - 1)} %" for i in range(steps)]
     n_a, n_b = int(a.mask.sum()), int(b.mask.sum())

@@ -18,7 +18,7 @@ from unbraid.report.version import code_version
 from unbraid.runs.checkpoint import read_checkpoint
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.runs.plan import Plan, read_plan
-from unbraid.runs.run import Run
+from unbraid.runs.run import OpenedRun, Run
 from unbraid.settings import Table, as_table, flat
 from unbraid.training.fit import resume, run_plan
 from unbraid.workflows.evaluate import judging
@@ -93,7 +93,7 @@ def do_job(job: SeedRun, console: Console | None = None) -> Outcome:
             return "interrupted"
         if trained == "there" and _scored(job):
             return "there"
-        _score(job, Run(job.path))
+        _score(job, OpenedRun(Run(job.path), job.device))
         return "made"
 
 
@@ -107,17 +107,17 @@ def _score_raw(job: SeedRun) -> Outcome:
     return "made"
 
 
-def _score(job: SeedRun, run: Run) -> None:
+def _score(job: SeedRun, run: OpenedRun) -> None:
     """Read the test split, once, and write the numbers."""
-    c, method = job.comparison, run.model(job.device)
+    c, method = job.comparison, run.model
     scoring = judging.Scoring(
         repeats=c.repeats, means=c.protocol(job.variant).means, sides=c.sides, controls=False
     )
-    judged = partial(judging.score, run.path, job.judge or "", scoring, device=job.device)
-    sheet = Sheet(run.corpus(), method, repeats=c.repeats, seed=job.seed, judged=judged)
+    judged = partial(judging.score, run, job.judge or "", scoring)
+    sheet = Sheet(run.corpus, method, repeats=c.repeats, seed=job.seed, judged=judged)
     training = run.about["training"]
     cost = {
-        "cpu_minutes": round(_cpu_minutes(run), 3),
+        "cpu_minutes": round(_cpu_minutes(run.run), 3),
         "epochs": training["epochs"],
         "steps": training["steps"],
         "parameters": count_parameters(method),
