@@ -11,7 +11,6 @@ import torch
 from torch.nn import functional as F
 
 from benchmarks.baseline import call, load_baseline
-from unbraid.data import load_data
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import embed
 from unbraid.methods import find_method
@@ -35,7 +34,7 @@ def open_plan(job: dict[str, Any]) -> tuple[Plan, Corpus]:
     named = {"preset": job["preset"], "settings": settings}
     if not job.get("file"):
         plan = make_plan(job["data"], job["method"], **named)
-        return plan, load_data(plan.data, plan.data_options)
+        return plan, plan.data.load()
     corpus = open_sequences(job["file"])
     return make_plan("synthetic", job["method"], kind=corpus.spec.kind, **named), corpus
 

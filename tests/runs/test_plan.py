@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import unbraid
 from unbraid.methods import METHODS
 from unbraid.runs.config import TrainingConfig
 from unbraid.runs.plan import PRESETS, SECTIONS, make_plan, preset_names, read_plan
@@ -109,7 +110,7 @@ def test_a_preset_is_blamed_for_its_own_mistakes(data: str, tmp_path: Path):
 
 def test_a_file_of_arrays_has_the_settings_of_its_reader(data: str):
     plan = make_plan(data, "dbse", settings={"data": {"split": {"seed": 5}}})
-    assert plan.data_options["split"]["seed"] == 5
+    assert plan.data.settings["split"]["seed"] == 5
     with pytest.raises(KeyError, match=r"Config has no setting 'windw'. Did you mean 'window'"):
         make_plan(data, "dbse", settings={"data": {"windw": 5}})
 
@@ -167,3 +168,22 @@ def test_a_misspelt_section_is_told_the_right_one(data: str):
 def test_a_file_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(ValueError, match=r"there is no file or folder .*none\.npz"):
         make_plan(str(tmp_path / "none.npz"), "dbse")
+
+
+@pytest.mark.parametrize("data", ["toy-series", "file", "memory"])
+def test_where_data_come_from_is_resolved_once_and_kept(data: str, tmp_path: Path):
+    x = np.zeros((10, 4, 3), np.float32)
+    np.savez(tmp_path / "mine.npz", x=x)
+    given = {"file": str(tmp_path / "mine.npz"), "memory": unbraid.from_arrays(x, name="mine")}
+    plan = make_plan(given.get(data, data), "dbse")
+    readers = {"toy-series": "catalogue", "file": "arrays", "memory": "memory"}
+    assert plan.data.reader == readers[data]
+    (tmp_path / "config.toml").write_text(plan.as_toml())
+    (tmp_path / "mine.npz").unlink()  # the reader is known without the file
+    assert read_plan(tmp_path / "config.toml").data == plan.data
+
+
+def test_older_runs_that_do_not_name_their_reader_are_read(data: str, tmp_path: Path):
+    plan = make_plan(data, "dbse")
+    (tmp_path / "config.toml").write_text(plan.as_toml().replace('reader = "arrays"\n', ""))
+    assert read_plan(tmp_path / "config.toml") == plan

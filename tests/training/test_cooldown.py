@@ -7,7 +7,6 @@ from lightning import Trainer
 
 from tests.training.test_fit import assert_same_run, data, interrupt_at, tiny_plan, validated
 from unbraid.runs.config import TrainingConfig
-from unbraid.runs.run import open_corpus
 from unbraid.training.cooldown import CoolDown
 from unbraid.training.fit import resume, run_plan
 from unbraid.training.module import learning_rate_factor
@@ -98,7 +97,7 @@ def test_small_gains_do_not_count_against_patience(
     told: list[object] = []
     config = TrainingConfig(patience=2, min_gain=min_gain)
     validation = Validation(
-        open_corpus(tiny_plan(data)).validation,
+        tiny_plan(data).data.load().validation,
         config,
         tmp_path / "v.csv",
         0,

@@ -104,7 +104,7 @@ def _last_line(run: "Run") -> str:
     return (
         f"{reasons.get(end['reason'], end['reason'])} after {end['steps']} steps, "
         f"{end['epochs']} epochs, {end['minutes']:.2f} min: {plan.method} learned s ({sizes[0]}) "
-        f"and d ({sizes[1]} a step) of {plan.data}, kept in {run.path}.{notes} "
+        f"and d ({sizes[1]} a step) of {plan.data.name}, kept in {run.path}.{notes} "
         f"{'Next' if end['finished'] else 'Go on with'}: {next_command}"
     )
 

@@ -4,7 +4,7 @@ import json
 import shlex
 from typing import Any
 
-from unbraid.runs.plan import MEMORY, Plan, preset_plan
+from unbraid.runs.plan import Plan, preset_plan
 from unbraid.runs.run import Run, run_folder
 from unbraid.settings import flat, parse_sets
 
@@ -14,11 +14,11 @@ def fit_command(run: Run) -> str:
 
     Nothing if the data were in memory: no command can make that run again.
     """
-    if run.plan.reader == MEMORY:
+    if run.plan.data.in_memory:
         return ""
     plan, root = run.plan, run.path.parents[2] if len(run.path.parents) > 2 else run.path
     base, preset = _base(plan)
-    words = ["unbraid", "fit", plan.data, "--method", plan.method, "--preset", preset]
+    words = ["unbraid", "fit", plan.data.name, "--method", plan.method, "--preset", preset]
     words += ["--seed", str(plan.seed)]
     before, now = dict(flat(base.tables())), dict(flat(plan.tables()))
     for name in [*now, *(name for name in before if name not in now)]:

@@ -8,26 +8,24 @@ from typing import Any, NamedTuple
 import tomli_w
 
 import unbraid
-from unbraid.data import DATASETS, data_kind, data_module, is_dataset
+from unbraid.data import DATASETS, data_kind
 from unbraid.data.corpus import Corpus
-from unbraid.data.readers.own import find_reader, is_path, reader_name
 from unbraid.methods import find_method
 from unbraid.methods.former import convert_settings, preset_successor, successor
 from unbraid.precision import number_format
 from unbraid.runs.config import TrainingConfig
 from unbraid.runs.recipes import RECOMMENDED, recommended_method
+from unbraid.runs.source import DataSource, find_source
 from unbraid.settings import Table, as_table, build, closest, merge, read_toml
 
 PRESETS = Path(unbraid.__file__).parent / "presets"
 SECTIONS = ("data", "method", "training")
-CATALOGUE, MEMORY = "catalogue", "memory"  # readers that are no module: see `Plan`
 
 
 class Names(NamedTuple):
     """What a run is about; its settings follow from these."""
 
-    data: str
-    reader: str
+    data: DataSource
     method: str
     preset: str
     seed: int
@@ -37,13 +35,10 @@ class Names(NamedTuple):
 class Plan:
     """A run before it starts: names, seed and every setting."""
 
-    data: str
-    reader: str
-    """Module that reads the path `data`; "catalogue" for a data set, "memory" for arrays."""
+    data: DataSource
     method: str
     preset: str
     seed: int
-    data_options: Table
     method_config: Any
     training: TrainingConfig
 
@@ -56,8 +51,8 @@ class Plan:
         """Return the text of `config.toml`, from which `read_plan` makes the same plan."""
         table = {
             "run": {
-                "data": self.data,
-                "reader": self.reader,
+                "data": self.data.name,
+                "reader": self.data.reader,
                 "method": self.method,
                 "preset": self.preset,
                 "seed": self.seed,
@@ -69,7 +64,7 @@ class Plan:
     def tables(self) -> dict[str, Table]:
         """Return the settings as plain nested values, a table per section."""
         return {
-            "data": self.data_options,
+            "data": self.data.settings,
             "method": as_table(self.method_config),
             "training": as_table(self.training),
         }
@@ -101,25 +96,23 @@ def make_plan(
         find_method(method)
     settings = settings or {}
     check_sections(settings, "--set")
+    source = find_source(data, kind_known=kind is not None)
     if isinstance(data, Corpus):
-        spec, reader = data.spec, MEMORY
-        data, kind = spec.name, spec.kind
-    else:
-        reader = _reader(data, known=kind is not None)
-    kind = kind or data_kind(data, settings.get("data"))
+        kind = data.spec.kind
+    kind = kind or data_kind(source.name, settings.get("data"))
     method = method or recommended_method(kind)
-    name = _preset_name(preset or RECOMMENDED, data, kind, method)
+    name = _preset_name(preset or RECOMMENDED, source.name, kind, method)
     method = preset_successor(method, {path.stem for path in (PRESETS / name).glob("*.toml")})
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}.")
     where = name if name.endswith(".toml") else f"{name}/{method}.toml"
-    names = Names(data, reader, method, name, seed)
+    names = Names(source, method, name, seed)
     return _build(names, read_preset(name, method), where=where, settings=settings)
 
 
 def preset_plan(plan: Plan, preset: str) -> Plan:
     """Return the plan a preset alone makes for the data, method and seed of a plan."""
-    names = Names(plan.data, plan.reader, plan.method, preset, plan.seed)
+    names = Names(plan.data, plan.method, preset, plan.seed)
     return _build(names, read_preset(preset, plan.method), where=preset, settings={})
 
 
@@ -143,15 +136,12 @@ def _names(run: Any, path: Path) -> Names:
                 f"{path} is not the config.toml of a run: [run] must have {key}, "
                 f"{'a whole number' if kind is int else 'a text'}, got {value!r}."
             )
-    reader = run.get("reader") or _reader(run["data"], known=True)  # older runs have none
-    return Names(run["data"], str(reader), run["method"], run["preset"], run["seed"])
-
-
-def _reader(data: str, *, known: bool) -> str:
-    """Return where data are read: the catalogue, a reader of files, or memory if `known`."""
-    if not is_dataset(data) and is_path(data):
-        return reader_name(data)
-    return MEMORY if known and not is_dataset(data) else CATALOGUE
+    source = (
+        DataSource(run["data"], str(run["reader"]))
+        if run.get("reader")
+        else find_source(run["data"], kind_known=True)  # older runs do not name their reader
+    )
+    return Names(source, run["method"], run["preset"], run["seed"])
 
 
 def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]) -> Plan:
@@ -168,8 +158,7 @@ def _build(names: Names, base: Table, *, where: str, settings: Mapping[str, Any]
     _sections(settings, "--set", names)
     built = _sections(merge(base, settings), where, names)
     return Plan(
-        **names._asdict(),
-        data_options=built["data"],
+        **names._replace(data=built["data"])._asdict(),
         method_config=built["method"],
         training=built["training"],
     )
@@ -191,20 +180,10 @@ def check_sections(table: Mapping[str, Any], where: str) -> None:
 def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, Any]:
     config = find_method(names.method).Config
     return {
-        "data": _data_options(names, table.get("data", {}), where),
+        "data": names.data.configure(table.get("data", {}), where),
         "method": build(config, table.get("method", {}), where=where),
         "training": build(TrainingConfig, table.get("training", {}), where=where),
     }
-
-
-def _data_options(names: Names, table: Table, where: str) -> Table:
-    if names.reader == MEMORY:
-        if table:
-            listed = ", ".join(table)
-            raise KeyError(f"{where}: {names.data} has no settings of its own, got {listed}.")
-        return {}
-    module = data_module(names.data) if names.reader == CATALOGUE else find_reader(names.reader)
-    return as_table(build(module.Config, table, where=where))
 
 
 def preset_names(method: str) -> list[str]:

@@ -10,13 +10,11 @@ from typing import Any
 
 import torch
 
-from unbraid.data import load_data
 from unbraid.data.corpus import Corpus
-from unbraid.data.readers.own import load_own
 from unbraid.methods import Method
 from unbraid.methods.store import load_model, read_about
 from unbraid.runs.checkpoint import method_weights, read_checkpoint
-from unbraid.runs.plan import CATALOGUE, MEMORY, Plan, read_plan
+from unbraid.runs.plan import Plan, read_plan
 from unbraid.runs.splits import check_splits
 from unbraid.safety.names import path_name
 
@@ -43,7 +41,7 @@ class Run:
 
     def corpus(self) -> Corpus:
         """Return the data set the run was trained on, or say that it has changed."""
-        corpus = open_corpus(self.plan)
+        corpus = self.plan.data.load()
         if (self.path / "model.json").is_file():
             check_splits(corpus, self.about["training"].get("splits", {}), self.path)
         return corpus
@@ -110,21 +108,9 @@ def opened(run: RunLike, device: str = "cpu") -> OpenedRun:
     return OpenedRun(run if isinstance(run, Run) else open_run(run), device)
 
 
-def open_corpus(plan: Plan) -> Corpus:
-    """Return the data of a plan: a data set of the catalogue, or a file or folder."""
-    if plan.reader == MEMORY:
-        raise ValueError(
-            f"the run was trained on arrays in memory ('{plan.data}'), which it does not keep: "
-            "give the sequences yourself (--input FILE.npz, or corpus= in Python)."
-        )
-    if plan.reader == CATALOGUE:
-        return load_data(plan.data, plan.data_options)
-    return load_own(plan.data, plan.data_options, name=plan.reader)
-
-
 def run_folder(root: str | Path, plan: Plan) -> Path:
     """Return `<root>/<data>/<method>/<seed>`."""
-    return Path(root) / path_name(plan.data) / plan.method / str(plan.seed)
+    return Path(root) / path_name(plan.data.name) / plan.method / str(plan.seed)
 
 
 def torch_device(name: str) -> str:

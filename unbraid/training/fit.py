@@ -21,7 +21,7 @@ from unbraid.runs import folder
 from unbraid.runs.checkpoint import method_weights, read_checkpoint
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.runs.plan import Plan, make_plan, read_plan
-from unbraid.runs.run import Run, open_corpus, open_run, run_folder, torch_device
+from unbraid.runs.run import Run, open_run, run_folder, torch_device
 from unbraid.runs.splits import split_facts
 from unbraid.seeding import seed_draws
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, timer
@@ -66,7 +66,7 @@ def run_plan(  # noqa: PLR0913
     if first:
         folder.check_free(run.path)
     if must_launch(devices):
-        _ = corpus or open_corpus(plan)  # prepared once, before every process asks for them
+        _ = corpus or plan.data.load()  # prepared once, before every process asks for them
         task = partial(
             run_plan,
             plan,
@@ -78,7 +78,7 @@ def run_plan(  # noqa: PLR0913
             logger=logger,
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
-    check_trainable(corpus := corpus or open_corpus(plan))
+    check_trainable(corpus := corpus or plan.data.load())
     plan = plan.on(device, corpus.spec.kind)
     extras = _Extras(method, tuple(callbacks), logger)
     session = _Session(plan, corpus, run, console, device, extras=extras)
@@ -145,7 +145,7 @@ def resume(  # noqa: PLR0913
         return launch(devices, partial(with_console, task, shown=console is not None))
     with hold(run.path) if place().rank == 0 else nullcontext():
         state = read_checkpoint(run.path / CHECKPOINT)
-        corpus = corpus or open_corpus(plan)
+        corpus = corpus or plan.data.load()
         folder.check_data(run.path, corpus)
         plan = plan.on(device, corpus.spec.kind)
         extras = _Extras(method, tuple(callbacks), logger)

@@ -45,7 +45,7 @@ def test_every_run_has_a_plan():
         for one in comparisons(SUITE, kind):
             for row in one.rows:
                 plan = one.plan(row, "paper", seed=0, budget=one.budget)
-                assert plan.data in DATASETS
+                assert plan.data.name in DATASETS
                 assert plan.training.max_minutes == kind.minutes
 
 

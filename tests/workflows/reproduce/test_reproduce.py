@@ -78,7 +78,7 @@ def test_every_row_of_a_seed_comes_before_the_next_seed(toy: str, out: Path):
     assert jobs[2].path == out / "toy" / "dbse" / "0"
     assert jobs[2].plan.method_config.anchor == "first"
     assert jobs[2].plan.training.max_minutes == 5.0
-    assert jobs[2].plan.data_options["train"] == 40
+    assert jobs[2].plan.data.settings["train"] == 40
 
 
 def test_a_budget_of_epochs_is_the_same_for_every_row(toy: str, out: Path):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.workflows.tune.studies import rows, tiny_search
 from unbraid.runs.plan import make_plan
-from unbraid.runs.run import open_corpus, open_run
+from unbraid.runs.run import open_run
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.workflows.tune import study as tune_study
 from unbraid.workflows.tune import trial as tune_trial
@@ -35,7 +35,7 @@ def test_a_study_writes_its_trials_and_the_best_as_a_preset(three: Path):
     trained = open_run(three / "trials" / best["trial"]).plan
     assert plan.method_config == trained.method_config
     assert plan.on("cpu", "series").training == trained.training  # a run keeps the precision it had
-    assert plan.data_options == trained.data_options
+    assert plan.data == trained.data
 
 
 def test_the_first_trial_is_the_preset_where_the_space_holds_it(three: Path):
@@ -109,7 +109,7 @@ def test_tuning_never_reads_the_test_split(tmp_path: Path, monkeypatch):
             pytest.fail("the test split was read")
 
     def sealed(plan):
-        corpus = open_corpus(plan)
+        corpus = plan.data.load()
         return dataclasses.replace(corpus, test=dataclasses.replace(corpus.test, x=Sealed()))
 
     monkeypatch.setattr(tuning, "open_corpus", sealed)

@@ -86,6 +86,6 @@ def draw_curves(paths: Sequence[str | Path], out: Path) -> Path:
         while name in curves:
             name += "'"
         curves[name] = points
-    title = data_title(runs[0].plan.data)
+    title = data_title(runs[0].plan.data.name)
     save_figure(judge_curves(curves, title), out, {"curves": curves})
     return out

@@ -47,7 +47,7 @@ def diagnose(
         rows = probe(embed(method, part), part, classifiers=("svc", "knn"), seeds=seeds)
     judged = score(run, judge, Scoring(repeats=1, limit=500)) if judge else None
     found: Found = {
-        "data": run.plan.data,
+        "data": run.plan.data.name,
         "method": run.plan.method,
         "preset": run.plan.preset,
         "split": split,

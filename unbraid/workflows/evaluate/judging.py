@@ -117,7 +117,7 @@ def score(run: OpenedRun, folder: str | Path, scoring: Scoring | None = None) ->
     rows = judge_generations(method, judge, split, draws)
     controls = judge_controls(method, judge, split, seed=plan.seed) if c.controls else []
     metrics: Metrics = {
-        "data": plan.data,
+        "data": plan.data.name,
         "method": plan.method,
         "preset": plan.preset,
         "seed": plan.seed,

@@ -108,7 +108,7 @@ class Job:
         """Where the judge is: the one asked for, else `judges/<data>` if it is there."""
         if self.judge:
             return Path(self.judge)
-        usual = Path("judges") / path_name(self.run.plan.data)
+        usual = Path("judges") / path_name(self.run.plan.data.name)
         return usual if (usual / "judge.json").is_file() else None
 
 
@@ -167,7 +167,7 @@ def add_judge(run: OpenedRun, metrics: Metrics, judge: str) -> Metrics:
 def _facts(job: Job, suite: str) -> Metrics:
     plan = job.run.plan
     return {
-        "data": plan.data,
+        "data": plan.data.name,
         "stand_in": job.method.spec.stand_in,
         "method": plan.method,
         "preset": plan.preset,
@@ -298,7 +298,7 @@ def _diagnosis(job: Job) -> Diagnosis:
 def _judge(job: Job) -> Metrics:
     folder, c = job.judge_folder, job.suite
     if folder is None:
-        data = job.run.plan.data
+        data = job.run.plan.data.name
         raise SkippedError(f"there is no judge. Make one with `unbraid judge fit {data}`")
     scoring = judging.Scoring(repeats=c.judge_repeats, limit=c.judge_limit)
     return judging.score(job.run, folder, scoring)

@@ -56,7 +56,7 @@ def report(run: RunLike, *, judge: str = "", device: str = "cpu") -> Path:
     if skipped:
         tables.append(Table("Not measured", ("what", "note"), skipped))
     page = Page(
-        title=f"{plan.method} on {data_title(plan.data)}",
+        title=f"{plan.method} on {data_title(plan.data.name)}",
         verdict="\n\n".join(metrics["verdict"]),
         glance=glance,
         facts=facts(run, metrics),
@@ -142,7 +142,7 @@ def facts(run: OpenedRun, metrics: Metrics) -> list[tuple[str, str]]:
     """Return what was trained and how, as pairs of words."""
     plan = run.plan
     return [
-        ("data", f"{data_title(plan.data)}, {metrics['sequences']} test sequences"),
+        ("data", f"{data_title(plan.data.name)}, {metrics['sequences']} test sequences"),
         ("method", f"{plan.method}, {metrics['parameters']:,} parameters"),
         ("preset", plan.preset),
         ("training", _training(metrics)),
@@ -216,7 +216,7 @@ def fitting(shown: Sequence[Picture], limit: int) -> tuple[list[Picture], list[s
 
 def _saved(run: OpenedRun, names: Sequence[str]) -> list[Picture]:
     """Return the pictures of these names that are there, moving ones first."""
-    folder, who = run.path / "figures", f"{run.plan.method} on {data_title(run.plan.data)}"
+    folder, who = run.path / "figures", f"{run.plan.method} on {data_title(run.plan.data.name)}"
     return [
         Picture(f"{name} ({who})", CAPTIONS[name], mime, path.read_bytes(), CAPTIONS[name])
         for name in names

@@ -228,7 +228,7 @@ def _own_split(path: Path, plan: Plan, spec: Spec) -> Split:
     """Return the sequences of a file or folder as this model's data set would hold them."""
     reader = reader_for(path)
     # What the run's own data were read with, then what its model insists on.
-    table = dict(plan.data_options) | {"kind": spec.kind}
+    table = dict(plan.data.settings) | {"kind": spec.kind}
     if spec.kind == "series":
         table |= {"window": spec.frame[0], "values": list(spec.channels)}
     if spec.kind == "video":

@@ -205,8 +205,8 @@ def _check_same(kept: Plan, plan: Plan, path: Path) -> None:
 
 def _settings(plan: Plan) -> Table:
     parts = {
-        "run": {"data": plan.data, "method": plan.method, "seed": plan.seed},
-        "data": plan.data_options,
+        "run": {"data": plan.data.name, "method": plan.method, "seed": plan.seed},
+        "data": plan.data.settings,
         "method": as_table(plan.method_config),
         "training": as_table(plan.training),
     }

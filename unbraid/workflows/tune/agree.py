@@ -15,7 +15,7 @@ from unbraid.evaluation.metrics.agreement import regret, spearman
 from unbraid.figures.charts.agreement import agreement_figure
 from unbraid.figures.save import save_figure
 from unbraid.files import write_text
-from unbraid.runs.run import Run, open_corpus
+from unbraid.runs.run import Run
 from unbraid.runs.splits import check_splits
 from unbraid.workflows.tune.labels import Scores, labelled_scores
 from unbraid.workflows.tune.report import NAMES
@@ -40,7 +40,7 @@ def agree(study: Study, search: Search, *, device: str = "cpu") -> Found:
     trials = study.finished
     if len(trials) < FEWEST:
         raise ValueError(f"agreement wants {FEWEST} finished trials at least, got {len(trials)}.")
-    corpus = open_corpus(search.plan({}))
+    corpus = search.plan({}).data.load()
     labelled = [_labelled(trial, study.folder, corpus, device) for trial in trials]
     free = {
         name: np.array([trial.user_attrs[name] for trial in trials])

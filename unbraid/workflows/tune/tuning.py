@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from unbraid.runs.run import Run, open_corpus
+from unbraid.runs.run import Run
 from unbraid.runs.splits import check_splits
 from unbraid.workflows.tune.report import line, write_results
 from unbraid.workflows.tune.search import Search, enter
@@ -44,7 +44,7 @@ def tune(
     else:
         from unbraid.workflows.tune.workers import run_workers
 
-        open_corpus(search.plan({}))  # prepared once, before every process asks for them
+        search.plan({}).data.load()  # prepared once, before every process asks for them
         ended = run_workers(study, search, trials=trials, workers=workers, device=device, say=say)
     write_results(study, search)
     if not ended:
@@ -73,7 +73,7 @@ def work(
         say: told a line per trial.
         go_on: asked before every trial.
     """
-    corpus = open_corpus(search.plan({}))
+    corpus = search.plan({}).data.load()
     for trial in study.finished[:1]:
         run = Run(study.folder / "trials" / str(trial.number))
         check_splits(corpus, run.about["training"].get("splits", {}), run.path)
