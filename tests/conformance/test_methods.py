@@ -27,6 +27,7 @@ WITHOUT_GRADIENT: dict[tuple[str, str, str], str] = {}
 """(method, kind, parameter) -> why it needs none."""
 
 ELBO = ("reconstruction", "kl_static", "kl_dynamic")
+SPECTRAL = ("spectral_static", "spectral_dynamic")
 CONTRAST = ("mi_static", "mi_dynamic", "mi_static_dynamic")
 TERMS: dict[str, tuple[str, ...]] = {
     "dsvae": ELBO,
@@ -37,6 +38,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "vae": ELBO,
     "gpvae": ELBO,
     "glr": (*ELBO, "counterfactual"),
+    "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
 }
 
 Limits = dict[str, float]

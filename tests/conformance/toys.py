@@ -53,7 +53,7 @@ def pad(batch: Batch, steps: int) -> Batch:
     return Batch(longer(batch.x, 7.0), longer(batch.mask, False), observed)
 
 
-ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1}
+ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1, ("skd", "series"): 1}
 """Where the first weights of so small a decoder leave all ReLU units at zero: other ones."""
 
 

@@ -12,6 +12,7 @@ from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.glr import GLR
 from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.placed import Placed
+from unbraid.methods.skd import SKD
 from unbraid.methods.spyl import SPYL
 from unbraid.methods.vae import VAE
 from unbraid.plugins import load_plugin, plugin_names
@@ -41,6 +42,7 @@ METHODS: dict[str, type[Method]] = {
     "vae": VAE,
     "gpvae": GPVAE,
     "glr": GLR,
+    "skd": SKD,
 }
 
 

@@ -132,15 +132,25 @@ class VariationalMethod(Method):
             batch: the true sequences.
             always: steps that are decoded in any case and count for themselves alone.
         """
-        few, mask = self.config.decoded_steps, batch.mask
-        if not few or not self.training or self.spec.kind != "video":
-            return misfit(self.decoder(z, mask), batch)
-        drawable = mask if always is None else mask & ~always
-        chosen = some_steps(drawable, few)
-        factor = drawable.sum(1) / chosen.sum(1).clamp(min=1)
-        shown = chosen if always is None else chosen | (mask & always)
-        weight = torch.where(chosen, factor[:, None], shown.to(z.d.dtype))
+        shown, weight = shown_steps(self, batch.mask, always=always)
         return misfit(self.decoder(z, shown), replace(batch, mask=shown)) * weight
+
+
+def shown_steps(
+    method: Method, mask: Steps, *, always: Steps | None = None
+) -> tuple[Steps, Errors]:
+    """Return the steps that are decoded, and how often the error of each counts.
+
+    All, once each, unless a method trains on video with `decoded_steps`: see `errors`.
+    """
+    few = method.config.decoded_steps
+    if not few or not method.training or method.spec.kind != "video":
+        return mask, mask.float()
+    drawable = mask if always is None else mask & ~always
+    chosen = some_steps(drawable, few)
+    factor = drawable.sum(1) / chosen.sum(1).clamp(min=1)
+    shown = chosen if always is None else chosen | (mask & always)
+    return shown, torch.where(chosen, factor[:, None], shown.float())
 
 
 def check_sizes(config: Any) -> None:
