@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.conformance.toys import LENGTHS, toy_batch, toy_method
-from unbraid.latents.local_global import Piece
+from unbraid.latents.local_global import Window
 from unbraid.methods.glr import GLRConfig
 from unbraid.objectives.counterfactual import counterfactual
 from unbraid.records import Gaussian
@@ -32,7 +32,7 @@ def test_a_piece_is_contiguous_valid_and_of_the_share_asked_for():
     steps = torch.arange(5).expand(6, 5).clone()
     starts = set()
     for _ in range(30):
-        piece = Piece(mask, 0.6)
+        piece = Window(mask, 0.6)
         assert piece.mask.sum(1).tolist() == [max(1, round(0.6 * n)) for n in LENGTHS]
         for row, kept, n in zip(piece.of(steps), piece.mask, LENGTHS, strict=True):
             chosen = row[kept].tolist()

@@ -33,7 +33,7 @@ from typing import ClassVar
 import torch
 
 from unbraid.latents.gaussian_process import GPPrior
-from unbraid.latents.local_global import LocalGlobalPosterior, Piece
+from unbraid.latents.local_global import LocalGlobalPosterior, Window
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
@@ -106,7 +106,7 @@ class GLR(VariationalMethod):
 
     def loss(self, batch: Batch, step: int) -> Terms:
         c, mask = self.config, batch.mask
-        h, piece = self.encoder(batch), Piece(mask, c.share)
+        h, piece = self.encoder(batch), Window(mask, c.share)
         q = Posterior(self.posterior.static(piece.of(h), piece.mask), self.posterior.dynamic(h))
         z = q.sample()
         weights = (c.w_reconstruction, c.w_kl_static, c.w_kl_dynamic)
@@ -116,7 +116,7 @@ class GLR(VariationalMethod):
 
     def _counterfactual(self, z: Codes, batch: Batch) -> Scalar:
         """Decode a piece with another s, encode it, and see which s is found."""
-        piece, new = Piece(batch.mask, self.config.share), torch.randn_like(z.s)
+        piece, new = Window(batch.mask, self.config.share), torch.randn_like(z.s)
         observed = None if batch.observed is None else piece.of(batch.observed)
         with frozen_statistics(self.encoder, self.decoder):
             x_hat = self.decoder(Codes(new, piece.of(z.d)), piece.mask)
