@@ -58,7 +58,7 @@ class MeanHead(nn.Module):
         return Gaussian(mean, torch.zeros_like(mean))
 
 
-class Piece:
+class Window:
     """A contiguous share of the valid steps of every sequence, drawn at random.
 
     `mask` is (B, L): the steps of a piece stand at the beginning; `of` takes them from anything.
