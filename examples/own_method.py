@@ -34,7 +34,6 @@ class SlowConfig:
 class SlowVAE(unbraid.VariationalMethod):
     """DSVAE whose d prefers to move slowly."""
 
-    label: ClassVar[str] = "SlowVAE"
     paper: ClassVar[str] = "an example; no paper"
     Config = SlowConfig
 
@@ -55,8 +54,7 @@ class SlowVAE(unbraid.VariationalMethod):
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
     def loss(self, batch: Batch, step: int) -> Terms:
-        c = self.config
-        _, q = self.infer(batch)
+        c, (_, q) = self.config, self.infer(batch)
         z = q.sample()
         weights = (c.w_reconstruction, c.w_kl_static, self.kl_dynamic_weight(step))
         p_d, errors = self.prior(z.d, batch.mask), self.errors(z, batch)

@@ -26,21 +26,6 @@ from unbraid.records import Batch, Codes, Kind
 WITHOUT_GRADIENT: dict[tuple[str, str, str], str] = {}
 """(method, kind, parameter) -> why it needs none."""
 
-ELBO = ("reconstruction", "kl_static", "kl_dynamic")
-SPECTRAL = ("spectral_static", "spectral_dynamic")
-CONTRAST = ("mi_static", "mi_dynamic", "mi_static_dynamic")
-TERMS: dict[str, tuple[str, ...]] = {
-    "dsvae": ELBO,
-    "cdsvae": (*ELBO, *CONTRAST),
-    "spyl": (*ELBO, *CONTRAST),
-    "dbse": ("reconstruction", "static_reconstruction", "kl_static", "kl_dynamic"),
-    "placed": ELBO,
-    "vae": ELBO,
-    "gpvae": ELBO,
-    "glr": (*ELBO, "counterfactual"),
-    "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
-}
-
 Limits = dict[str, float]
 TOLERANCE: dict[Format, Limits] = {
     "fp32": {"rtol": 1e-5, "atol": 1e-6},
@@ -231,11 +216,11 @@ def test_one_seed_gives_one_result_and_another_seed_another(name: str, kind: Kin
     assert not torch.equal(weights(0), weights(1))
 
 
-def test_terms_are_finite_scalars_under_their_names(name: str, kind: Kind) -> None:
-    terms = toy_method(name, kind).loss(toy_batch(kind), 0)
-    # Series have no accepted view that keeps the dynamics.
-    absent = {"mi_dynamic"} if (name, kind) == ("cdsvae", "series") else set()
-    assert tuple(terms) == tuple(term for term in TERMS[name] if term not in absent)
+def test_terms_are_finite_scalars_under_names_that_stay(name: str, kind: Kind) -> None:
+    method, batch = toy_method(name, kind), toy_batch(kind)
+    terms = method.loss(batch, 0)
+    assert terms.keys() == method.loss(batch, 1000).keys()
+    assert all(term.isidentifier() for term in terms)
     for weight, value in terms.values():
         assert isinstance(weight, float)
         assert value.shape == ()

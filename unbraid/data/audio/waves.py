@@ -41,7 +41,7 @@ class Recording:
             raise ValueError("its header does not say how long it is")
         return frames, rate
 
-    def pieces(self, rate: int, unit: int) -> Iterator["Piece"]:
+    def pieces(self, rate: int, unit: int) -> Iterator["AudioPiece"]:
         """Yield the recording in overlapping pieces.
 
         A piece begins and ends with a margin that its neighbours have too, so that features are the
@@ -66,7 +66,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AudioPiece:
     """A stretch of a recording.
 
     Attributes:
@@ -80,7 +80,7 @@ class Piece:
     last: int | None
 
 
-def _read(file: Any, rate: int, unit: int) -> Iterator[Piece]:
+def _read(file: Any, rate: int, unit: int) -> Iterator[AudioPiece]:
     up, down = ratio(file.samplerate, rate)
     common = up // math.gcd(up, unit)  # as many units begin at a sample of the file
     seconds = common * unit / rate
@@ -98,7 +98,7 @@ def _read(file: Any, rate: int, unit: int) -> Iterator[Piece]:
         if not np.isfinite(wave).all():
             raise ValueError("it holds values that are no numbers")
         last = piece + margin if left > 0 else None
-        yield Piece(resample(wave - wave.mean(), file.samplerate, rate), first, last)
+        yield AudioPiece(resample(wave - wave.mean(), file.samplerate, rate), first, last)
         first = margin
 
 

@@ -5,8 +5,8 @@ known to be good and models that are known to be bad: an oracle, runs of dsvae o
 separate (recipe) or leak by their weights (leaky), and an untrained model (docs/evaluate.md).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.probes import ProbeRow
@@ -22,10 +22,6 @@ AGREES = 0.75
 READABLE = 3.0  # times chance that retrieval without a swap must reach to say anything
 MOVES = 0.5  # change of s by shuffling, in distances between sequences
 LEAKS = 0.2  # share of the way from chance to certainty at which a probe tells a factor
-UNTOLD = {
-    "s": "train longer or lower method.w_kl_static",
-    "d": "train longer or lower method.w_kl_dynamic",
-}
 RECIPE = "try the recommended recipe (`unbraid fit DATA`, nothing else said)"
 
 
@@ -36,10 +32,19 @@ class Advice:
     Attributes:
         d: if d carries what stays.
         s: if s carries what moves.
+        weights: the setting that weighs the KL term of each code; a method may have none.
     """
 
     d: str = RECIPE
     s: str = RECIPE
+    weights: Mapping[str, str] = field(
+        default_factory=lambda: {"s": "method.w_kl_static", "d": "method.w_kl_dynamic"}
+    )
+
+    def freer(self, code: str, *, longer: bool) -> str:
+        """Return what lets a code hold more."""
+        lower = f"lower {self.weights[code]}" if code in self.weights else ""
+        return " or ".join(filter(None, ("train longer" if longer or not lower else "", lower)))
 
 
 def verdict(
@@ -77,11 +82,11 @@ def _use(g: Diagnosis, advice: Advice) -> Iterator[str]:
                 f"{code} adds little: {rest} alone explains {_pc(share)} of the data, both "
                 f"{_pc(g.explained)}, so {rest} carries nearly all; {getattr(advice, rest)}."
             )
-    for code, name, units in (("s", "static", g.static_units), ("d", "dynamic", g.dynamic_units)):
+    for code, units in (("s", g.static_units), ("d", g.dynamic_units)):
         if units is not None and units.active < max(1.0, FEW_UNITS * units.total):
             yield (
                 f"{code} is hardly used: {units.active} of {units.total} units active; "
-                f"lower method.w_kl_{name}."
+                f"{advice.freer(code, longer=False)}."
             )
 
 
@@ -110,7 +115,8 @@ def _probes(rows: Sequence[ProbeRow], advice: Advice) -> Iterator[str]:
         if tells and not row.wanted:
             yield f"{row.code} carries {row.factor}: {numbers}; {getattr(advice, row.code)}."
         if row.wanted and not tells:
-            yield f"{row.code} does not tell {row.factor}: {numbers}; {UNTOLD[row.code]}."
+            freer = advice.freer(row.code, longer=True)
+            yield f"{row.code} does not tell {row.factor}: {numbers}; {freer}."
 
 
 def strongest(rows: Sequence[ProbeRow]) -> list[ProbeRow]:

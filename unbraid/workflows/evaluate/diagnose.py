@@ -14,12 +14,16 @@ from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
 from unbraid.evaluation.protocols.verdict import LEAKS, RECIPE, Advice, verdict
 from unbraid.files import write_text
+from unbraid.methods import METHODS
 from unbraid.runs.plan import Plan
 from unbraid.runs.recipes import RECOMMENDED
 from unbraid.runs.run import RunLike, opened
 from unbraid.workflows.evaluate.judging import Scoring, score
 
 Found = dict[str, Any]
+# What keeps dynamics out of s, of methods whose Config has these settings.
+POOLED = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
+FORGETFUL = next(name for name, cls in METHODS.items() if hasattr(cls.Config(), "static_steps"))
 
 
 def diagnose(
@@ -74,22 +78,28 @@ def advice_for(plan: Plan) -> Advice:
 
     Every line is measured to help (docs/evaluate.md), and `unbraid fit --set` does it.
     """
-    recipe = RECIPE if not plan.preset.startswith(RECOMMENDED) else ""
     c = plan.method_config
-    weight = 3 * getattr(c, "w_kl_dynamic", 1.0)  # a method from elsewhere may have none
-    dearer = f"try --set method.w_kl_dynamic={weight:g}, which leaves what stays to s"
-    few = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
+    weights = {
+        code: f"method.{name}"
+        for code, name in (("s", "w_kl_static"), ("d", "w_kl_dynamic"))
+        if hasattr(c, name)
+    }
+    dearer = "train longer"
+    if "d" in weights:
+        weight = 3 * c.w_kl_dynamic
+        dearer = f"try --set {weights['d']}={weight:g}, which leaves what stays to s"
+    for_d = dearer if plan.preset.startswith(RECOMMENDED) else RECIPE
     if not hasattr(c, "static_steps"):
-        return Advice(recipe or dearer, f"{RECIPE} with --method dsvae")
+        return Advice(for_d, f"{RECIPE} with --method {FORGETFUL}", weights)
     settings = {
         name: value
-        for name, value in few.items()
+        for name, value in POOLED.items()
         if not getattr(c, name) or name == "posterior" or getattr(c, name) == 1.0
         if getattr(c, name) != value
     }
     words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
     longer = "train longer: s lets go of what moves last"
-    return Advice(recipe or dearer, f"try {words}" if words else longer)
+    return Advice(for_d, f"try {words}" if words else longer, weights)
 
 
 def judged_sentences(judged: Found | None) -> list[str]:
