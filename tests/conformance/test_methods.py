@@ -38,6 +38,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "vae": ELBO,
     "gpvae": ELBO,
     "glr": (*ELBO, "counterfactual"),
+    "diffsda": ("reconstruction", "prior_static", "prior_dynamic"),
     "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
 }
 

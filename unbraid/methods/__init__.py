@@ -8,6 +8,7 @@ import torch
 from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
+from unbraid.methods.diffsda import DiffSDA
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.glr import GLR
 from unbraid.methods.gpvae import GPVAE
@@ -43,6 +44,7 @@ METHODS: dict[str, type[Method]] = {
     "gpvae": GPVAE,
     "glr": GLR,
     "skd": SKD,
+    "diffsda": DiffSDA,
 }
 
 
