@@ -38,6 +38,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "vae": ELBO,
     "gpvae": ELBO,
     "glr": (*ELBO, "counterfactual"),
+    "s3vae": (*ELBO, "triplet", "motion", "mi_static_dynamic"),
     "diffsda": ("reconstruction", "prior_static", "prior_dynamic"),
     "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
 }

@@ -13,6 +13,7 @@ from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.glr import GLR
 from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.placed import Placed
+from unbraid.methods.s3vae import S3VAE
 from unbraid.methods.skd import SKD
 from unbraid.methods.spyl import SPYL
 from unbraid.methods.vae import VAE
@@ -45,6 +46,7 @@ METHODS: dict[str, type[Method]] = {
     "glr": GLR,
     "skd": SKD,
     "diffsda": DiffSDA,
+    "s3vae": S3VAE,
 }
 
 
