@@ -39,6 +39,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "gpvae": ELBO,
     "glr": (*ELBO, "counterfactual"),
     "s3vae": (*ELBO, "triplet", "motion", "mi_static_dynamic"),
+    "rwae": ("reconstruction", "penalty_static", "penalty_dynamic"),
     "diffsda": ("reconstruction", "prior_static", "prior_dynamic"),
     "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
 }

@@ -60,6 +60,7 @@ ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1, ("skd", "series"): 1}
 TOY: dict[str, dict[str, Any]] = {
     # Weights for hundreds of values would drown a toy's loss in the noise of six sequences.
     "glr": {"w_kl_static": 1.0, "w_counterfactual": 1.0},
+    "rwae": {"w_static": 1.0, "w_dynamic": 1.0, "critic_width": 16},
     "diffsda": {"width": 16},
 }
 

@@ -13,6 +13,7 @@ from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.glr import GLR
 from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.placed import Placed
+from unbraid.methods.rwae import RWAE
 from unbraid.methods.s3vae import S3VAE
 from unbraid.methods.skd import SKD
 from unbraid.methods.spyl import SPYL
@@ -47,6 +48,7 @@ METHODS: dict[str, type[Method]] = {
     "skd": SKD,
     "diffsda": DiffSDA,
     "s3vae": S3VAE,
+    "rwae": RWAE,
 }
 
 
