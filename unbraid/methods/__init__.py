@@ -10,6 +10,7 @@ from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.diffsda import DiffSDA
 from unbraid.methods.dsvae import DSVAE
+from unbraid.methods.fhvae import FHVAE
 from unbraid.methods.glr import GLR
 from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.placed import Placed
@@ -49,6 +50,7 @@ METHODS: dict[str, type[Method]] = {
     "diffsda": DiffSDA,
     "s3vae": S3VAE,
     "rwae": RWAE,
+    "fhvae": FHVAE,
 }
 
 

@@ -2,8 +2,8 @@
 
 Paper: Han, Min, Han, Li, Zhang, "Disentangled Recurrent Wasserstein Autoencoder", ICLR 2021. Its
 body and code were not at hand: abstract, captions and a reader's notes of the talk were read;
-kernel, critic and scale are those of Tolstikhin, Bousquet, Gelly, Schölkopf, "Wasserstein Auto-Encoders",
-ICLR 2018, and its code.
+kernel, critic and scale are those of Tolstikhin, Bousquet, Gelly, Schölkopf, "Wasserstein
+Auto-Encoders", ICLR 2018, and its code.
 
 Idea: a KL of each posterior to the prior costs information about x. Here only the distribution of
 codes over all sequences must match the prior, measured by MMD or by a critic.
