@@ -53,6 +53,8 @@ def pad(batch: Batch, steps: int) -> Batch:
     return Batch(longer(batch.x, 7.0), longer(batch.mask, False), observed)
 
 
+ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1}
+"""Where the first weights of so small a decoder leave all ReLU units at zero: other ones."""
 TOY: dict[str, dict[str, Any]] = {
     # Weights for hundreds of values would drown a toy's loss in the noise of six sequences.
     "glr": {"w_kl_static": 1.0, "w_counterfactual": 1.0},
@@ -62,7 +64,7 @@ TOY: dict[str, dict[str, Any]] = {
 
 
 def toy_method(name: str, kind: Kind, *, seed: int = 0, **settings: Any) -> Method:
-    torch.manual_seed(seed)
+    torch.manual_seed(seed + ALIVE.get((name, kind), 0))
     cls, settings = METHODS[name], TOY.get(name, {}) | settings
     return cls(toy_spec(kind), cls.Config(static_dim=6, dynamic_dim=4, net=NET, **settings))
 

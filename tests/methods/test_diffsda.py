@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.conformance.toys import toy_batch, toy_method
-from unbraid.methods.diffsda import DiffSDAConfig
+from unbraid.methods.baselines.diffsda import DiffSDAConfig
 from unbraid.nets.denoiser import preconditioning
 from unbraid.objectives.denoising import heun, noise_levels, noise_weight
 

@@ -5,7 +5,7 @@ import torch
 
 from tests.conformance.toys import toy_batch, toy_method
 from unbraid.latents.hierarchical import HierarchicalPosterior
-from unbraid.methods.fhvae import FHVAEConfig, discriminative
+from unbraid.methods.baselines.fhvae import FHVAEConfig, discriminative
 from unbraid.records import Gaussian
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.conformance.toys import toy_batch, toy_method
-from unbraid.methods.s3vae import S3VAEConfig
+from unbraid.methods.baselines.s3vae import S3VAEConfig
 from unbraid.objectives.triplet import triplet
 
 
