@@ -183,8 +183,8 @@ def test_training_refuses_what_is_not_finite_when_it_is_built_by_hand(name: str,
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_refuse_weights_that_are_not_finite(name: str):
-    with pytest.raises(ValueError, match="w_kl_dynamic must be a finite number, got nan"):
-        METHODS[name].Config(w_kl_dynamic=float("nan"))
+    with pytest.raises(ValueError, match="w_reconstruction must be a finite number, got nan"):
+        METHODS[name].Config(w_reconstruction=float("nan"))
 
 
 @pytest.mark.parametrize("word", ["nan", "inf"])

@@ -26,6 +26,25 @@ from unbraid.records import Batch, Codes, Kind
 WITHOUT_GRADIENT: dict[tuple[str, str, str], str] = {}
 """(method, kind, parameter) -> why it needs none."""
 
+ELBO = ("reconstruction", "kl_static", "kl_dynamic")
+SPECTRAL = ("spectral_static", "spectral_dynamic")
+CONTRAST = ("mi_static", "mi_dynamic", "mi_static_dynamic")
+TERMS: dict[str, tuple[str, ...]] = {
+    "dsvae": ELBO,
+    "cdsvae": (*ELBO, *CONTRAST),
+    "spyl": (*ELBO, *CONTRAST),
+    "dbse": ("reconstruction", "static_reconstruction", "kl_static", "kl_dynamic"),
+    "placed": ELBO,
+    "vae": ELBO,
+    "gpvae": ELBO,
+    "glr": (*ELBO, "counterfactual"),
+    "s3vae": (*ELBO, "triplet", "motion", "mi_static_dynamic"),
+    "rwae": ("reconstruction", "penalty_static", "penalty_dynamic"),
+    "fhvae": (*ELBO, "discriminative"),
+    "diffsda": ("reconstruction", "prior_static", "prior_dynamic"),
+    "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
+}
+
 Limits = dict[str, float]
 TOLERANCE: dict[Format, Limits] = {
     "fp32": {"rtol": 1e-5, "atol": 1e-6},
@@ -87,9 +106,8 @@ def test_a_swap_with_itself_is_the_reconstruction(name: str, kind: Kind) -> None
     plain = method.decode(a)
     assert torch.equal(method.decode(Codes(a.s, b.d)), plain)
     assert plain.shape == batch.x.shape
-    other = method.encode(toy_batch(kind, seed=1))
-    assert not torch.equal(method.decode(Codes(other.s, a.d)), plain)
-    assert not torch.equal(method.decode(Codes(a.s, other.d)), plain)
+    assert not torch.equal(method.decode(Codes(a.s + 1, a.d)), plain)
+    assert not torch.equal(method.decode(Codes(a.s, a.d + 1)), plain)
 
 
 @pytest.mark.parametrize("means", [True, False])

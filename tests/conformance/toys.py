@@ -53,17 +53,19 @@ def pad(batch: Batch, steps: int) -> Batch:
     return Batch(longer(batch.x, 7.0), longer(batch.mask, False), observed)
 
 
-ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1, ("skd", "series"): 1}
+ALIVE = {("vae", "series"): 1, ("gpvae", "series"): 1}
 """Where the first weights of so small a decoder leave all ReLU units at zero: other ones."""
-
-
-QUIET: dict[str, dict[str, Any]] = {"glr": {"w_kl_static": 1.0, "w_counterfactual": 1.0}}
-"""Weights for hundreds of values would drown a toy's loss in the noise of six sequences."""
+TOY: dict[str, dict[str, Any]] = {
+    # Weights for hundreds of values would drown a toy's loss in the noise of six sequences.
+    "glr": {"w_kl_static": 1.0, "w_counterfactual": 1.0},
+    "rwae": {"w_static": 1.0, "w_dynamic": 1.0, "critic_width": 16},
+    "diffsda": {"width": 16},
+}
 
 
 def toy_method(name: str, kind: Kind, *, seed: int = 0, **settings: Any) -> Method:
     torch.manual_seed(seed + ALIVE.get((name, kind), 0))
-    cls, settings = METHODS[name], QUIET.get(name, {}) | settings
+    cls, settings = METHODS[name], TOY.get(name, {}) | settings
     return cls(toy_spec(kind), cls.Config(static_dim=6, dynamic_dim=4, net=NET, **settings))
 
 

@@ -6,7 +6,7 @@ import torch
 
 from tests.conformance.toys import LENGTHS, toy_batch, toy_method
 from unbraid.latents.local_global import Window
-from unbraid.methods.glr import GLRConfig
+from unbraid.methods.baselines.glr import GLRConfig
 from unbraid.objectives.counterfactual import counterfactual
 from unbraid.records import Gaussian
 

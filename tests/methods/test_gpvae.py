@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.conformance.toys import toy_batch, toy_method
-from unbraid.methods.gpvae import GPVAEConfig
+from unbraid.methods.baselines.gpvae import GPVAEConfig
 
 
 def test_a_smooth_path_costs_less_than_a_rough_one():

@@ -3,7 +3,7 @@ import torch
 
 from tests.conformance.toys import toy_batch, toy_method, train
 from unbraid.latents.koopman import batch_operator, eigenvalues, pairs
-from unbraid.methods.skd import SKDConfig
+from unbraid.methods.baselines.skd import SKDConfig
 from unbraid.objectives.spectral import dynamic_spectrum, split_values, static_spectrum
 from unbraid.records import Batch
 

@@ -173,7 +173,7 @@ class _Training:
         curve = TrainingConfig(
             optimizer=c.optimizer, lr=c.lr, schedule="cosine", warmup_steps=self.steps // 10
         )
-        self.optimizer = make_optimizer(judge.parameters(), curve)
+        self.optimizer = make_optimizer(judge.parameters(), [], curve)
         self.schedule = LambdaLR(self.optimizer, learning_rate_factor(curve, self.steps))
         self.draws = np.random.default_rng(seed)
 

@@ -6,15 +6,19 @@ from typing import Any
 import torch
 
 from unbraid.methods.base import Method, VariationalMethod, count_parameters
+from unbraid.methods.baselines.diffsda import DiffSDA
+from unbraid.methods.baselines.fhvae import FHVAE
+from unbraid.methods.baselines.glr import GLR
+from unbraid.methods.baselines.gpvae import GPVAE
+from unbraid.methods.baselines.rwae import RWAE
+from unbraid.methods.baselines.s3vae import S3VAE
+from unbraid.methods.baselines.skd import SKD
+from unbraid.methods.baselines.vae import VAE
 from unbraid.methods.cdsvae import CDSVAE
 from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
-from unbraid.methods.glr import GLR
-from unbraid.methods.gpvae import GPVAE
 from unbraid.methods.placed import Placed
-from unbraid.methods.skd import SKD
 from unbraid.methods.spyl import SPYL
-from unbraid.methods.vae import VAE
 from unbraid.plugins import load_plugin, plugin_names
 from unbraid.records import Spec
 from unbraid.safety.limits import check_memory
@@ -43,6 +47,10 @@ METHODS: dict[str, type[Method]] = {
     "gpvae": GPVAE,
     "glr": GLR,
     "skd": SKD,
+    "diffsda": DiffSDA,
+    "s3vae": S3VAE,
+    "rwae": RWAE,
+    "fhvae": FHVAE,
 }
 
 

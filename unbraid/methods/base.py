@@ -29,6 +29,8 @@ class Method(nn.Module, ABC):
     """Authors, short title, where printed."""
     kinds: ClassVar[tuple[Kind, ...]] = ("video", "audio", "series")
     """The kinds of data it is for."""
+    critics: ClassVar[tuple[str, ...]] = ()
+    """Parts that play against the others: they have a rate of their own (`training.critic_lr`)."""
     Config: ClassVar[type[Any]]
     """The frozen dataclass of its settings."""
     spec: Spec

@@ -17,6 +17,8 @@ class TrainingConfig:
     optimizer: Literal["adam", "muon"] = "adam"
     lr: float = 1e-3
     matrix_lr: float = 0.02
+    beta1: float = 0.9  # Adam's momentum; adversarial methods want 0.5
+    critic_lr: float = 0.0  # rate of critics, which always take Adam's steps; 0 = `lr`
     # cosine: down to `lr_end` of `lr` at the end of the budget, in steps or in minutes
     # plateau: constant until `patience` is over, then down to `lr_end` over `cooldown`, then stop
     schedule: Literal["constant", "cosine", "plateau"] = "constant"
@@ -57,6 +59,9 @@ class TrainingConfig:
             raise ValueError(f"lr must be positive, got {self.lr}.")
         if self.matrix_lr <= 0:
             raise ValueError(f"matrix_lr must be positive, got {self.matrix_lr}.")
+        if not 0 <= self.beta1 < 1:
+            raise ValueError(f"beta1 must be at least 0 and below 1, got {self.beta1}.")
+        at_least(self, 0, "critic_lr")
         if not 0 <= self.lr_end <= 1:
             raise ValueError(f"lr_end must lie between 0 and 1, got {self.lr_end}.")
         if not 0 < self.cooldown <= 1:

@@ -53,7 +53,7 @@ class TrainingModule(lightning.LightningModule):
         check_gradients(self.method, self.global_step)
 
     def configure_optimizers(self) -> dict[str, object]:  # type: ignore[override]
-        optimizer = make_optimizer(self.method.parameters(), self.config)
+        optimizer = make_optimizer(*players(self.method), self.config)
         factor = learning_rate_factor(self.config, self.steps, self.spent, self.cooling)
         schedule = LambdaLR(optimizer, factor)
         return {
@@ -62,11 +62,26 @@ class TrainingModule(lightning.LightningModule):
         }
 
 
-def make_optimizer(parameters: Iterable[Parameter], config: TrainingConfig) -> Optimizer:
-    """Return the optimiser that the settings ask for."""
+def players(method: Method) -> tuple[list[Parameter], list[Parameter]]:
+    """Return the parameters of a method, those of its critics apart."""
+    critics = tuple(f"{name}." for name in method.critics)
+    parts: tuple[list[Parameter], list[Parameter]] = ([], [])
+    for name, parameter in method.named_parameters():
+        parts[name.startswith(critics) if critics else False].append(parameter)
+    return parts
+
+
+def make_optimizer(
+    parameters: Iterable[Parameter], critic: list[Parameter], config: TrainingConfig
+) -> Optimizer:
+    """Return the optimiser that the settings ask for; critics always take Adam's steps."""
+    rate = config.critic_lr or config.lr
     if config.optimizer == "muon":
-        return Muon(parameters, lr=config.lr, matrix_lr=config.matrix_lr)
-    return Adam(parameters, lr=config.lr, foreach=True)
+        rates = {"lr": config.lr, "matrix_lr": config.matrix_lr, "beta1": config.beta1}
+        return Muon(parameters, **rates, critic=(critic, rate))
+    groups = [{"params": list(parameters), "lr": config.lr}]
+    groups += [{"params": critic, "lr": rate}] if critic else []
+    return Adam(groups, lr=config.lr, betas=(config.beta1, 0.999), foreach=True)
 
 
 def learning_rate_factor(

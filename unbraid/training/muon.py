@@ -21,7 +21,7 @@ All products are fp32: in bf16 the last one saves 3 % of a step, and Gram matric
 lose singular values below about 0.006 of the norm, where those of LSTM weights have their median.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -43,13 +43,31 @@ TURNS = 4
 class Muon(Optimizer):
     """Orthogonal steps of size `matrix_lr` for weights of two axes or more, Adam for the rest."""
 
-    def __init__(self, parameters: Iterable[Parameter], *, lr: float, matrix_lr: float) -> None:
+    def __init__(
+        self,
+        parameters: Iterable[Parameter],
+        *,
+        lr: float,
+        matrix_lr: float,
+        beta1: float = 0.9,
+        critic: tuple[Sequence[Parameter], float] = ((), 0.0),
+    ) -> None:
+        """Sort parameters into groups.
+
+        Args:
+            parameters: those of networks.
+            lr: rate of Adam.
+            matrix_lr: size of orthogonal steps.
+            beta1: Adam's momentum.
+            critic: parameters of critics and their rate; all of them take Adam's steps.
+        """
         parameters = list(parameters)
         matrices = [p for p in parameters if p.ndim >= 2]
         vectors = [p for p in parameters if p.ndim < 2]
+        self.beta1 = beta1
         groups = [
             {"params": members, "lr": rate, "matrices": members is matrices, "calls": 0}
-            for members, rate in ((matrices, matrix_lr), (vectors, lr))
+            for members, rate in ((matrices, matrix_lr), (vectors, lr), critic)
             if members
         ]
         super().__init__(groups, {})
@@ -103,7 +121,7 @@ class Muon(Optimizer):
             amsgrad=False,
             maximize=False,
             weight_decay=0.0,
-            beta1=0.9,
+            beta1=self.beta1,
             beta2=0.999,
             eps=1e-8,
             lr=group["lr"],

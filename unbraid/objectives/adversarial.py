@@ -1,0 +1,39 @@
+"""Two players in one loss table.
+
+Rows of a critic see detached samples, rows of a generator a critic with detached parameters. Each
+row then moves its own player only, with one backward pass and one optimiser.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.functional import softplus
+
+from unbraid.records import Scalar
+
+
+def frozen(critic: nn.Module) -> Callable[..., Any]:
+    """Return the critic with detached parameters: gradients pass through it, not into it."""
+    parameters = {name: p.detach() for name, p in critic.named_parameters()}
+    return lambda *inputs: functional_call(critic, parameters, inputs)
+
+
+def critic_loss(
+    real: Float[Tensor, "*N"], fake: Float[Tensor, "*N"], valid: Bool[Tensor, "*N"] | None = None
+) -> Scalar:
+    """Return BCE(D(real), 1) + BCE(D(fake), 0) of logits, mean over valid ones, in nats."""
+    return _mean(softplus(-real) + softplus(fake), valid)
+
+
+def generator_loss(fake: Float[Tensor, "*N"], valid: Bool[Tensor, "*N"] | None = None) -> Scalar:
+    """Return BCE(D(fake), 1) of logits, the non-saturating loss, mean over valid ones, in nats."""
+    return _mean(softplus(-fake), valid)
+
+
+def _mean(values: Tensor, valid: Tensor | None) -> Tensor:
+    if valid is None:
+        return values.mean()
+    return values.where(valid, 0.0).sum() / valid.sum().clamp(min=1)
