@@ -4,8 +4,8 @@
     unbraid export runs/toy-series/dsvae/0 --to onnx
     python examples/onnx_swap.py runs/toy-series/dsvae/0/onnx [sequences.npy]
 
-`sequences.npy` holds (N, T, *F) as the model's data are; a series is cut into windows (W, F), NaN is
-missing. Without it two sequences are drawn from the prior.
+`sequences.npy` holds (N, T, *F) as the model's data are; a series is cut into windows (W, F).
+NaN is missing. Without it two sequences are drawn from the prior.
 """
 
 import json
