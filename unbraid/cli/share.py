@@ -1,4 +1,4 @@
-"""`unbraid export`: models for other programs."""
+"""`unbraid export` and `unbraid push`: models for other programs and other people."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,7 @@ from unbraid.safety.ours import replacing_ours
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command()(export)
+    app.command()(push)
 
 
 def export(
@@ -40,3 +41,34 @@ def export(
         )
     for note in exported.notes:
         tell(note)
+
+
+def push(
+    run: Run,
+    name: Annotated[str, typer.Argument(help="user/name on the hub, or a folder to write.")],
+    licence: Annotated[
+        str, typer.Option(help="Of the weights, in the hub's words, e.g. apache-2.0.")
+    ] = "other",
+    private: Annotated[bool, typer.Option("--private", help="Only you can see it.")] = False,
+    picture: Annotated[
+        bool | None,
+        typer.Option(
+            "--picture/--no-picture",
+            help="Put the picture of `unbraid swap` on the card [not for data of your own].",
+        ),
+    ] = None,
+    endpoint: Annotated[str, typer.Option(help="Another hub than huggingface.co.")] = "",
+) -> None:
+    """Upload a model with its card to the Hugging Face hub, or write both to a folder.
+
+    No data go along. A name that starts with / or ./ is a folder, for which nothing is uploaded.
+    """
+    from unbraid.workflows.export import hub
+
+    config = hub.PushConfig(
+        licence=licence, private=private, picture=picture, endpoint=endpoint or None
+    )
+    if name.startswith(("/", "./", "../", "~")):
+        tell(f"wrote {hub.save_pretrained(run, Path(name).expanduser(), config=config)}")
+    else:
+        tell(f"uploaded: {hub.push(run, name, config=config)}")
