@@ -16,6 +16,7 @@ _HOMES = {
     "resume": "training.fit",
     "open_run": "runs.run",
     "Run": "runs.run",
+    "load": "methods.hub",
     "load_model": "methods.store",
     "save_model": "methods.store",
     "load_data": "data",
@@ -33,6 +34,8 @@ _HOMES = {
     "evaluate": "workflows.evaluate.measure",
     "diagnose": "workflows.evaluate.diagnose",
     "write_report": "workflows.evaluate.page:report",  # `unbraid.report` is the folder of pages
+    "push": "workflows.export.hub",
+    "save_pretrained": "workflows.export.hub",
     "register_method": "methods",
     "register_dataset": "data",
     "DataEntry": "data:Entry",

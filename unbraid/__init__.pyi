@@ -8,6 +8,7 @@ from unbraid.data.readers.tables.frames import from_dataset, from_frame
 from unbraid.evaluation.manipulate import cross, embed, interpolate, reconstruct, sample, swap
 from unbraid.evaluation.protocols.probes import probe
 from unbraid.methods import Method, VariationalMethod, register_method
+from unbraid.methods.hub import load
 from unbraid.methods.store import load_model, save_model
 from unbraid.nets.parts import Decoder, Encoder
 from unbraid.records import Batch, Codes, Spec
@@ -17,6 +18,7 @@ from unbraid.workflows.check.doctor import check_data
 from unbraid.workflows.evaluate.diagnose import diagnose
 from unbraid.workflows.evaluate.measure import evaluate
 from unbraid.workflows.evaluate.page import report as write_report
+from unbraid.workflows.export.hub import push, save_pretrained
 
 __all__ = [
     "Batch",
@@ -41,16 +43,19 @@ __all__ = [
     "from_dataset",
     "from_frame",
     "interpolate",
+    "load",
     "load_data",
     "load_model",
     "open_run",
     "probe",
+    "push",
     "reconstruct",
     "register_dataset",
     "register_method",
     "resume",
     "sample",
     "save_model",
+    "save_pretrained",
     "swap",
     "write_report",
 ]

@@ -211,7 +211,7 @@ def back_in_place(
 ) -> Float[Tensor, "B T *G"]:
     """Undo `chosen_steps`, with zeros elsewhere."""
     if mask.all():
-        return some.unflatten(0, mask.shape)
+        return some.reshape(*mask.shape, *some.shape[1:])
     every = some.new_zeros(*mask.shape, *some.shape[1:])
     every[mask] = some
     return every

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import unbraid
-from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, train, tune, use
+from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, share, train, tune, use
 from unbraid.cli.endings import sentence_of
 from unbraid.safety.names import printable
 
@@ -44,7 +44,7 @@ def options(
     inference_precision.set(precision)  # type: ignore[arg-type]
 
 
-for part in (train, tune, use, assess, judge, diagnose, reproduce, catalogue, data):
+for part in (train, tune, use, share, assess, judge, diagnose, reproduce, catalogue, data):
     part.register(app)
 
 

@@ -71,7 +71,7 @@ class AnchoredPosterior(nn.Module):
         if h.shape[1] < 2:
             raise ValueError("DBSE needs two elements at least: one stays, the others move.")
         a = anchor_index(mask, self.anchor)
-        g_a = h[torch.arange(len(h), device=h.device), a]  # (B, H)
+        g_a = h[torch.arange(h.shape[0], device=h.device), a]  # (B, H)
         s_tilde = self.summary(g_a)
         others = drop(h, a)
         if self.subtract == "before":

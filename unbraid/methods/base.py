@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -62,6 +63,24 @@ class Method(nn.Module, ABC):
             batch: training sequences.
             step: how many optimiser steps were made, for warm-ups.
         """
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model as `model.json` and `model.safetensors`."""
+        from unbraid.methods.store import save_model
+
+        save_model(self, Path(folder))
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> "Method":
+        """Return a model of a folder or of the hub (user/name); see `unbraid.load`."""
+        from unbraid.methods.hub import load
+
+        method = load(name, **options)
+        if not isinstance(method, cls):
+            raise ValueError(
+                f"{name} holds a {type(method).__name__}, not a {cls.__name__}. Use unbraid.load."
+            )
+        return method
 
 
 class VariationalMethod(Method):

@@ -118,7 +118,8 @@ class FrameDecoder(nn.Module):
         static, dynamic = self.root.weight.split([codes.s.shape[1], codes.d.shape[2]], dim=1)
         inner = linear(codes.d, dynamic) + linear(codes.s, static)[:, None]  # (B, T, K)
         if mask is None:
-            return Prediction(self._decode(inner.flatten(0, 1)).unflatten(0, inner.shape[:2]))
+            frames = self._decode(inner.flatten(0, 1))
+            return Prediction(frames.reshape(*inner.shape[:2], *frames.shape[1:]))
         return Prediction(self._decode(chosen_steps(inner, mask)))
 
     def _decode(self, inner: Float[Tensor, "N K"]) -> Float[Tensor, "N C H W"]:

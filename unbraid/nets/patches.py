@@ -35,6 +35,9 @@ def placement_matrix(position: Float[Tensor, "*N p"], side: int) -> PlacementMat
             [0., 1.]])
     """
     padded = nn.functional.pad(position, (side - 1, side - 1))
+    if torch.onnx.is_in_onnx_export():  # ONNX has no `unfold`; elsewhere that needs no copy
+        rows = torch.arange(position.shape[-1] + side - 1)[:, None]
+        return padded[..., rows - torch.arange(side) + side - 1]
     return padded.unfold(-1, side, 1).flip(-1)  # [i, j] is position[i - j]
 
 
@@ -98,15 +101,17 @@ class PatchDecoder(nn.Module):
         patches = (self.painter(codes.s) + INITIAL_LOGIT).sigmoid().unflatten(1, self.patch_shape)
         sequence, _ = steps.nonzero(as_tuple=True)
         rows, columns = self._matrices(codes.d[steps])
-        placed = (rows @ patches[sequence] @ columns.mT).float()  # (N, K, C, H, W)
+        placed = (rows @ patches[sequence] @ columns.transpose(-2, -1)).float()  # (N, K, C, H, W)
         frames = 1 - (1 - placed).prod(1)
-        return Prediction(frames.unflatten(0, steps.shape) if mask is None else frames)
+        return Prediction(
+            frames.reshape(*steps.shape, *frames.shape[1:]) if mask is None else frames
+        )
 
     def crop(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
         """Return the crops of x_t where d_t places the patches, mean over steps, flattened."""
         x, mask = batch.known, batch.mask
         rows, columns = self._matrices(d[mask])
-        crops = (rows.mT @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
+        crops = (rows.transpose(-2, -1) @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
         return back_in_place(crops, mask).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
     def _matrices(self, d: Float[Tensor, "N D"]) -> Iterator[PlacementMatrix]:

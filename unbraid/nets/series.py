@@ -71,7 +71,7 @@ class SeriesDecoder(nn.Module):
         steps = z.flatten(0, 1) if mask is None else chosen_steps(z, mask)
         told = self.root(steps)[:, None].expand(-1, self.window, -1)  # (N, W, K)
         out = self.out(self.rows(self.writer(told)[0])).float()
-        out = out.unflatten(0, z.shape[:2]) if mask is None else out
+        out = out.reshape(*z.shape[:2], *out.shape[1:]) if mask is None else out
         mean, raw, *seen = out.chunk(self.told, -1)
         scale = nn.functional.softplus(raw) + SMALLEST_SCALE
         return Prediction(mean, 2 * scale.log(), *seen)
