@@ -10,6 +10,7 @@ import torch
 from unbraid.data.corpus import Split
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Codes, Spec
+from unbraid.runs.run import OpenedRun, open_run
 from unbraid.workflows.export import EncodeConfig, encode, job, parts
 from unbraid.workflows.export.use import Opened, Source
 
@@ -67,7 +68,9 @@ def test_memory_does_not_grow_with_the_number_of_sequences(run, tmp_path, monkey
 
     def peak(count: int) -> int:
         split = _made_split(count, steps=10)
-        opened = Opened(run, Same(split.spec), split)
+        same = OpenedRun(open_run(run))
+        same.__dict__["model"] = Same(split.spec)
+        opened = Opened(same, split)
         monkeypatch.setattr(job, "open_source", lambda *_: opened)
         tracemalloc.start()
         encode(run, Source(), tmp_path / name, config=EncodeConfig(batch_size=32))
