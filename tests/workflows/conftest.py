@@ -1,9 +1,11 @@
 """Trained runs that tests of several workflows share; none of them changes a run but adds to it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from unbraid.evaluation.protocols import probes
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit
 
@@ -22,6 +24,14 @@ VOICES = [
     "data.conversions=0",
 ]
 SERIES = ["data.train=40", "data.validation=12", "data.test=40"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_forests() -> Iterator[None]:
+    """Grow few trees: here measurements are made, written and shown; metrics are tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probes, "TREES", 10)
+        yield
 
 
 @pytest.fixture(scope="session")
