@@ -11,6 +11,7 @@ def run_program(monkeypatch, capsys):
 
     def program(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["unbraid", *words])
+        monkeypatch.setattr("unbraid.evaluation.protocols.probes.TREES", 10)  # quick, not good
         with pytest.raises(SystemExit) as ended:
             main()
         out = capsys.readouterr()

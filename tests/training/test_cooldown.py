@@ -7,6 +7,7 @@ from lightning import Trainer
 
 from tests.training.test_fit import assert_same_run, data, interrupt_at, tiny_plan, validated
 from unbraid.runs.config import TrainingConfig
+from unbraid.runs.run import Run
 from unbraid.training.cooldown import CoolDown
 from unbraid.training.fit import resume, run_plan
 from unbraid.training.module import learning_rate_factor
@@ -57,9 +58,13 @@ def test_a_larger_budget_undoes_a_cool_down_that_the_smaller_one_began():
     assert cooling.begin == 0
 
 
-def test_a_plateau_schedule_cools_down_and_ends_the_run(data: str, tmp_path: Path):
-    run = run_plan(tiny_plan(data, **FALLING), tmp_path / "run")
-    about = run.about["training"]
+@pytest.fixture(scope="module")
+def whole(data: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_plan(tiny_plan(data, **FALLING), tmp_path_factory.mktemp("whole") / "run")
+
+
+def test_a_plateau_schedule_cools_down_and_ends_the_run(whole: Run):
+    run, about = whole, whole.about["training"]
     assert (about["reason"], about["finished"]) == ("plateau", True)
     losses = [loss for _, loss in validated(run)]
     begin = next(  # two epochs without a lower loss
@@ -71,9 +76,8 @@ def test_a_plateau_schedule_cools_down_and_ends_the_run(data: str, tmp_path: Pat
 
 @pytest.mark.parametrize("stop", [3, 9, 15])
 def test_a_run_with_a_plateau_schedule_resumes_exactly(
-    stop: int, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stop: int, data: str, whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    whole = run_plan(tiny_plan(data, **FALLING), tmp_path / "whole")
     assert whole.about["training"]["steps"] > stop
     with monkeypatch.context() as patch:
         interrupt_at(stop, patch)

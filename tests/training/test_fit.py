@@ -397,24 +397,28 @@ def test_a_plateau_ends_a_run_which_keeps_its_best_weights(data: str, tmp_path: 
         assert torch.equal(value, then["state_dict"][f"method.{name}"]), name
 
 
-def test_no_plateau_ends_a_run_before_its_least_epochs(data: str, tmp_path: Path):
-    early = run_plan(tiny_plan(data, **PLATEAU), tmp_path / "early").about["training"]
-    least = int(early["epochs"]) + 1
+@pytest.fixture(scope="module")
+def patient(data: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that a plateau ended."""
+    return run_plan(tiny_plan(data, **PLATEAU), tmp_path_factory.mktemp("patient") / "run")
+
+
+def test_no_plateau_ends_a_run_before_its_least_epochs(data: str, patient: Run, tmp_path: Path):
+    least = int(patient.about["training"]["epochs"]) + 1
     late = run_plan(tiny_plan(data, **PLATEAU, min_epochs=least), tmp_path / "late")
     assert late.about["training"]["epochs"] >= least
 
 
 @pytest.mark.parametrize("stop", [3, 9, 14])
 def test_a_run_with_patience_resumes_exactly(
-    stop: int, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stop: int, data: str, patient: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    whole = run_plan(tiny_plan(data, **PLATEAU), tmp_path / "whole")
-    assert whole.about["training"]["steps"] > stop
+    assert patient.about["training"]["steps"] > stop
     with monkeypatch.context() as patch:
         interrupt_at(stop, patch)
         part = run_plan(tiny_plan(data, **PLATEAU), tmp_path / "part")
     assert part.about["training"]["reason"] == "interrupted"
-    assert_same_run(resume(part.path), whole)
+    assert_same_run(resume(part.path), patient)
 
 
 def test_patience_without_validation_sequences_is_told(data: str, tmp_path: Path):

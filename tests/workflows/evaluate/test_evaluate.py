@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from tests.workflows.conftest import NET
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.separation import relative_error
 from unbraid.methods.base import Method
@@ -18,37 +20,24 @@ from unbraid.workflows.evaluate.page import compare, report
 from unbraid.workflows.evaluate.tables import all_tables
 from unbraid.workflows.export import use
 
-NET = [
-    "method.static_dim=4",
-    "method.dynamic_dim=4",
-    "method.net.hidden=8",
-    "training.steps=2",
-    "training.batch_size=4",
-]
-VOICES = [
-    "data.speakers=3",
-    "data.validation_speakers=1",
-    "data.test_speakers=3",
-    "data.utterances=2",
-    "data.conversions=0",
-]
-SERIES = ["data.train=40", "data.validation=12", "data.test=40"]
+
+@pytest.fixture(scope="module")
+def voices_metrics(voices: Path) -> dict[str, Any]:
+    return evaluate(voices)
 
 
 @pytest.fixture(scope="module")
-def voices(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("voices")
-    return fit("toy-voices", "dsvae", settings=parse_sets(NET + VOICES), out=out).path
+def voices_page(voices: Path, voices_metrics: dict[str, Any]) -> str:
+    return report(voices).read_text()
 
 
 @pytest.fixture(scope="module")
-def series(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("series")
-    return fit("toy-series", "dbse", settings=parse_sets(NET + SERIES), out=out).path
+def series_metrics(series: Path) -> dict[str, Any]:
+    return evaluate(series)
 
 
-def test_voices_get_probes_speakers_and_a_diagnosis(voices: Path):
-    metrics = evaluate(voices)
+def test_voices_get_probes_speakers_and_a_diagnosis(voices: Path, voices_metrics):
+    metrics = voices_metrics
     assert metrics["speakers"]["vectors"] == 6  # 3 test speakers, 2 utterances each
     assert metrics["speakers"]["pairs"] == 15
     assert {row["factor"] for row in metrics["probes"]} == {"speaker", "register", "phone"}
@@ -58,8 +47,8 @@ def test_voices_get_probes_speakers_and_a_diagnosis(voices: Path):
     assert kept == json.loads(json.dumps(metrics))
 
 
-def test_the_error_stands_beside_equal_error_rates_so_that_an_empty_d_is_seen(voices: Path):
-    metrics = evaluate(voices)
+def test_the_error_stands_beside_equal_error_rates_so_that_an_empty_d_is_seen(voices_metrics):
+    metrics = voices_metrics
     (table,) = [t for t in all_tables(metrics) if t.title == "Speaker verification"]
     assert table.columns[-1] == "error (share of variance)"
     assert table.rows[0][-1] == f"{100 * metrics['relative_error']:.1f} %"
@@ -94,8 +83,8 @@ class _Guess(Method):
         raise NotImplementedError
 
 
-def test_series_get_tasks_from_codes_and_from_raw_values(series: Path):
-    metrics = evaluate(series)
+def test_series_get_tasks_from_codes_and_from_raw_values(series_metrics):
+    metrics = series_metrics
     found = {(row["factor"], row["source"]) for row in metrics["tasks"]}
     assert {("machine", "codes"), ("machine", "raw"), ("state", "codes")} <= found
     titles = [table.title for table in all_tables(metrics)]
@@ -103,8 +92,8 @@ def test_series_get_tasks_from_codes_and_from_raw_values(series: Path):
     assert "speakers" in metrics["skipped"]
 
 
-def test_separation_and_relative_error_are_measured_and_shown(series: Path):
-    metrics = evaluate(series)
+def test_separation_and_relative_error_are_measured_and_shown(series_metrics):
+    metrics = series_metrics
     assert -1 <= metrics["separation"]["separation"] <= 1
     wanted = {"machine": "s high", "state": "d high"}
     assert wanted.keys() <= {row["factor"] for row in metrics["separation"]["factors"]}
@@ -113,22 +102,24 @@ def test_separation_and_relative_error_are_measured_and_shown(series: Path):
     assert {row[0]: row[-1] for row in table.rows if row[0] in wanted} == wanted
 
 
-def test_an_unfinished_run_is_said_not_scored(series: Path):
-    about = json.loads((series / "model.json").read_text())
+def test_an_unfinished_run_is_said_not_scored(few: Path):
+    about = json.loads((few / "model.json").read_text())
     kept = json.dumps(about)
     about["training"] |= {"finished": False, "reason": "interrupted"}
-    (series / "model.json").write_text(json.dumps(about))
+    (few / "model.json").write_text(json.dumps(about))
     try:
         with pytest.raises(ValueError, match=r"is unfinished \(interrupted at step 2\)"):
-            evaluate(series)
-        assert evaluate(series, unfinished=True)["sequences"] == 40
+            evaluate(few)
+        assert evaluate(few, unfinished=True)["sequences"] == 6
     finally:
-        (series / "model.json").write_text(kept)
+        (few / "model.json").write_text(kept)
 
 
 def test_a_judge_that_was_asked_for_must_be_there(series: Path, tmp_path: Path):
+    measured: list[str] = []
     with pytest.raises(ValueError, match="unbraid judge fit"):
-        evaluate(series, judge=str(tmp_path / "none"))
+        evaluate(series, judge=str(tmp_path / "none"), say=measured.append)
+    assert not measured  # nobody waits for measurements to be told so
 
 
 def test_a_misspelt_suite_is_told_the_right_one(series: Path):
@@ -136,6 +127,7 @@ def test_a_misspelt_suite_is_told_the_right_one(series: Path):
         evaluate(series, suite="ful")
 
 
+@pytest.mark.usefixtures("voices_metrics", "series_metrics")
 def test_several_runs_make_one_page_with_a_row_each(voices: Path, series: Path, tmp_path: Path):
     page = compare([voices, series], tmp_path / "both").read_text()
     assert "dsvae (recommended/audio, seed 0)" in page
@@ -143,14 +135,13 @@ def test_several_runs_make_one_page_with_a_row_each(voices: Path, series: Path, 
     assert page.count("data:image/png") == 2
 
 
-def test_a_report_says_what_was_not_measured(voices: Path):
-    page = report(voices).read_text()
-    assert "Not measured" in page
-    assert "prediction tasks are for series" in page
+def test_a_report_says_what_was_not_measured(voices_page: str):
+    assert "Not measured" in voices_page
+    assert "prediction tasks are for series" in voices_page
 
 
+@pytest.mark.usefixtures("voices_page")
 def test_a_report_of_voices_draws_the_analyses_they_allow(voices: Path):
-    report(voices)
     drawn = {path.stem for path in (voices / "figures").glob("*.png")}
     assert {"cross", "tsne-s-static", "tsne-d-static", "det", "thirds", "views"} <= drawn
     assert "confusion" not in drawn  # there is no judge
@@ -159,6 +150,7 @@ def test_a_report_of_voices_draws_the_analyses_they_allow(voices: Path):
         assert any(beside), f"{stem} has no numbers beside it"
 
 
+@pytest.mark.usefixtures("series_metrics")
 def test_a_report_of_series_draws_the_reconstruction_in_the_units_of_the_data(series: Path):
     report(series)
     split = use.open_source(series, use.Source()).split

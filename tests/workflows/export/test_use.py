@@ -7,37 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.workflows.conftest import NET
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit
 from unbraid.workflows.export import encode, use
-
-NET = [
-    "method.static_dim=4",
-    "method.dynamic_dim=4",
-    "method.net.hidden=8",
-    "training.steps=2",
-    "training.batch_size=4",
-]
-VOICES = [
-    "data.speakers=3",
-    "data.validation_speakers=1",
-    "data.test_speakers=2",
-    "data.utterances=2",
-    "data.conversions=0",
-]
-SERIES = ["data.train=12", "data.validation=4", "data.test=8"]
-
-
-@pytest.fixture(scope="module")
-def voices(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("voices")
-    return fit("toy-voices", "dsvae", settings=parse_sets(NET + VOICES), out=out).path
-
-
-@pytest.fixture(scope="module")
-def series(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("series")
-    return fit("toy-series", "dbse", settings=parse_sets(NET + SERIES), out=out).path
 
 
 def test_a_swap_of_voices_can_be_heard(voices: Path, tmp_path: Path):

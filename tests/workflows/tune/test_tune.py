@@ -9,10 +9,10 @@ import pytest
 from tests.workflows.tune.studies import rows, tiny_search
 from unbraid.runs.plan import make_plan
 from unbraid.runs.run import open_run
+from unbraid.runs.source import DataSource
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.workflows.tune import study as tune_study
 from unbraid.workflows.tune import trial as tune_trial
-from unbraid.workflows.tune import tuning
 from unbraid.workflows.tune.report import in_order
 from unbraid.workflows.tune.search import enter
 from unbraid.workflows.tune.tuning import tune
@@ -108,11 +108,13 @@ def test_tuning_never_reads_the_test_split(tmp_path: Path, monkeypatch):
         def __getitem__(self, rows):
             pytest.fail("the test split was read")
 
-    def sealed(plan):
-        corpus = plan.data.load()
+    load = DataSource.load
+
+    def sealed(source):
+        corpus = load(source)
         return dataclasses.replace(corpus, test=dataclasses.replace(corpus.test, x=Sealed()))
 
-    monkeypatch.setattr(tuning, "open_corpus", sealed)
+    monkeypatch.setattr(DataSource, "load", sealed)
     assert tune(tiny_search(), tmp_path, trials=1).finished
 
 

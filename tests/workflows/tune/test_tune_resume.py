@@ -10,11 +10,11 @@ from pathlib import Path
 
 import optuna
 import pytest
+from filelock import FileLock
 
 from tests.workflows.tune.studies import TINY, rows, tiny_search
 from unbraid.workflows.tune import trial as tune_trial
 from unbraid.workflows.tune.search import enter
-from unbraid.workflows.tune.study import FileLock
 from unbraid.workflows.tune.tuning import tune
 
 

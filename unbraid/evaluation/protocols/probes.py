@@ -23,6 +23,7 @@ from unbraid.evaluation.metrics.classification import accuracy, chance
 from unbraid.records import Factor
 
 Classifier = Literal["svc", "forest", "knn"]
+TREES = 100  # of a random forest, scikit-learn's default
 MOST_CLASSES = 100  # of a factor that are probed
 
 
@@ -199,7 +200,7 @@ def probe_accuracy(kind: str, examples: ProbeExamples, seed: int, by_group: bool
     train, test = _cut(examples, seed, by_group)
     made = {
         "svc": SVC,
-        "forest": lambda: RandomForestClassifier(random_state=seed),
+        "forest": lambda: RandomForestClassifier(TREES, random_state=seed),
         "knn": lambda: KNeighborsClassifier(n_neighbors=min(5, len(train))),
     }
     if len(np.unique(labels[train])) < 2:

@@ -10,6 +10,7 @@ from typing import Any
 
 import unbraid
 from unbraid.data.corpus import Split
+from unbraid.evaluation import judge as judges
 from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
@@ -141,6 +142,8 @@ def evaluate(
             f"{training.get('steps', 0)}). Go on with `unbraid fit --resume {run.path}`, or "
             "measure it as it stands with --unfinished."
         )
+    if judge:
+        judges.read_judge(Path(judge))  # to be told at once if there is none
     return measure(Job(run, judge, SUITES[suite]), suite, say)
 
 

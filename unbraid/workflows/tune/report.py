@@ -8,10 +8,10 @@ import numpy as np
 import tomli_w
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table as ScreenTable
+from scipy.stats import rankdata
 
 import unbraid
 from unbraid.data import data_title
-from unbraid.evaluation.metrics.agreement import ranks
 from unbraid.files import write_text, write_whole
 from unbraid.settings import Table as Settings
 from unbraid.settings import flat
@@ -40,7 +40,7 @@ def in_order(study: Study, search: Search) -> list[FrozenTrial]:
     if not trials:
         return []
     table = np.array([[trial.user_attrs[name] for name in names] for trial in trials])
-    cost = table[:, 0] if len(names) == 1 else sum(ranks(column) for column in table.T)
+    cost = table[:, 0] if len(names) == 1 else sum(rankdata(column) for column in table.T)
     return [trials[place] for place in np.argsort(cost, kind="stable")]
 
 

@@ -5,13 +5,13 @@ however it ends, say who works on which trial. A trial that runs and is held by 
 behind, and the next process goes on with it under its own number.
 """
 
-import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 try:
     import optuna
@@ -36,38 +36,6 @@ WARM_UP = 2  # looks before a trial may be pruned
 STARTUP = 5  # trials drawn at random, and finished before any is pruned
 
 
-class FileLock:
-    """A lock that the system takes back when its holder ends, even by a kill."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.file: IO[str] | None = None
-
-    def acquire(self, *, wait: bool = True) -> bool:
-        """Take the lock; with `wait=False`, say at once whether it could be taken."""
-        file = self.path.open("w", encoding="utf-8")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            file.close()
-            return False
-        self.file = file
-        return True
-
-    def release(self) -> None:
-        """Give the lock back, if it was taken."""
-        if self.file is not None:
-            self.file.close()
-            self.file = None
-
-    def __enter__(self) -> "FileLock":
-        self.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A trial this process works on, until the lock is let go."""
@@ -77,7 +45,7 @@ class Claim:
 
     def done(self) -> None:
         """Let go of the trial for good."""
-        self.lock.path.unlink(missing_ok=True)
+        Path(self.lock.lock_file).unlink(missing_ok=True)
         self.lock.release()
 
 
@@ -123,7 +91,11 @@ class Study:
     def _lock(self, number: int) -> FileLock | None:
         """Return the lock of a trial, unless somebody holds it."""
         lock = FileLock(self.folder / "trials" / f"{number}.lock")
-        return lock if lock.acquire(wait=False) else None
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return lock
 
     def _drawn(self, trial: optuna.Trial, lock: FileLock | None) -> Claim:
         """Draw what is not drawn yet.
