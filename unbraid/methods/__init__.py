@@ -10,6 +10,7 @@ from unbraid.methods.baselines.diffsda import DiffSDA
 from unbraid.methods.baselines.fhvae import FHVAE
 from unbraid.methods.baselines.glr import GLR
 from unbraid.methods.baselines.gpvae import GPVAE
+from unbraid.methods.baselines.mocogan import MoCoGAN
 from unbraid.methods.baselines.rwae import RWAE
 from unbraid.methods.baselines.s3vae import S3VAE
 from unbraid.methods.baselines.skd import SKD
@@ -51,6 +52,7 @@ METHODS: dict[str, type[Method]] = {
     "s3vae": S3VAE,
     "rwae": RWAE,
     "fhvae": FHVAE,
+    "mocogan": MoCoGAN,
 }
 
 

@@ -1,0 +1,68 @@
+import math
+
+import pytest
+import torch
+
+from tests.conformance.toys import KINDS, toy_batch, toy_method
+from unbraid.methods.baselines.mocogan import MoCoGANConfig
+from unbraid.training.module import players
+
+
+def test_critics_that_know_nothing_cost_two_bits_and_generators_one():
+    method = toy_method("mocogan", "audio")
+    with torch.no_grad():
+        for critic in (method.step_critic, method.sequence_critic):
+            critic.head[-1].weight.zero_()
+            critic.head[-1].bias.zero_()
+    terms = {name: value.item() for name, (_, value) in method.loss(toy_batch("audio"), 0).items()}
+    for place in ("step", "sequence"):
+        assert terms[f"critic_{place}"] == pytest.approx(2 * math.log(2))
+        assert terms[f"adversarial_{place}"] == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_row_moves_its_own_player_only(kind):
+    """Generator rows move decoder and motion, critic rows critics, inference the encoder."""
+    method = toy_method("mocogan", kind)
+    parts = {
+        "adversarial": [*method.decoder.parameters(), *method.motion.parameters()],
+        "critic": players(method)[1],
+        "inference": [*method.encoder.parameters(), *method.posterior.parameters()],
+    }
+    terms = method.loss(toy_batch(kind), 0)
+    for name in list(terms)[:-1]:  # the last, reconstruction, has no gradient
+        method.zero_grad()
+        terms[name][1].backward(retain_graph=True)
+        for part, members in parts.items():
+            moved = any(p.grad is not None and p.grad.abs().max() > 0 for p in members)
+            assert moved is name.startswith(part), (name, part)
+    assert not terms["reconstruction"][1].requires_grad
+
+
+def test_the_inference_net_learns_the_codes_of_samples():
+    method, batch = toy_method("mocogan", "audio"), toy_batch("audio")
+    optimizer = torch.optim.Adam(method.parameters(), 1e-2)
+    torch.manual_seed(0)
+    values = []
+    for step in range(120):
+        optimizer.zero_grad()
+        value = method.loss(batch, step)["inference"][1]
+        value.backward()
+        optimizer.step()
+        values.append(value.item())
+    assert sum(values[-20:]) < 0.9 * sum(values[:20])
+
+
+def test_means_are_paths_without_noise_after_their_start():
+    method = toy_method("mocogan", "video")
+    torch.manual_seed(0)
+    one = method.sample(3, 4, means=True)
+    torch.manual_seed(0)
+    other = method.sample(3, 4)
+    assert torch.equal(one.s, other.s)
+    assert not torch.equal(one.d, other.d)
+
+
+def test_negative_noise_is_refused():
+    with pytest.raises(ValueError, match="instance_noise must not be negative"):
+        MoCoGANConfig(instance_noise=-1.0)

@@ -1,0 +1,146 @@
+"""MoCoGAN: a generator of one content vector and a path of motion, and two critics.
+
+Paper: Tulyakov, Liu, Yang, Kautz, "MoCoGAN: Decomposing Motion and Content for Video Generation",
+CVPR 2018; values of the authors' code.
+
+Idea: a GAN whose generator gets one s for a whole sequence and d_t from a GRU driven by noise. One
+critic looks at single steps, the other at whole sequences, so that both looks and motion must be
+right. There is no encoder.
+
+Equation: BCE of the generator against the critic of steps -> adversarial_step, against that of
+sequences -> adversarial_sequence; BCE of the critics -> critic_step, critic_sequence.
+
+Letters: z_C -> s; z_M(t) -> d_t, the state of the GRU; D_I -> step_critic; D_V -> sequence_critic.
+
+Departures:
+* The paper encodes nothing. Here an inference net is trained on the model's own samples: row
+  inference, ‖ŝ − s‖² + Σ_t ‖d̂_t − d_t‖² with the generated x detached, so it cannot touch the
+  GAN. Codes of real sequences are its guesses: **not in the paper**, and wrong where samples do not
+  look real. How the published accuracies were measured without an encoder is not established.
+* Row reconstruction is the error of decoding these guesses, for reports alone: its weight is 0.
+* Critics are our encoders with a head, of any kind of data and length; the authors' 3-D
+  convolutions need 13 to 16 frames. Pixels are in [0, 1]; no categories.
+* All players make their steps at the same time; the authors' take turns.
+* Generated sequences get lengths and gaps of the real ones, or critics would look at these.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unbraid.latents.posterior import PooledPosterior
+from unbraid.methods.base import Method, check_sizes
+from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
+from unbraid.nets.critic import SequenceCritic, StepCritic
+from unbraid.nets.steps import frozen_statistics
+from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
+from unbraid.objectives.reconstruction import misfit
+from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoCoGANConfig:
+    """Defaults are the authors'; sizes are those of all their data sets."""
+
+    static_dim: int = 50
+    dynamic_dim: int = 10
+    instance_noise: float = 0.0  # standard deviation of noise on what critics see
+    w_step: float = 1.0
+    w_sequence: float = 1.0
+    w_critic: float = 1.0
+    w_inference: float = 1.0
+    w_reconstruction: float = 0.0  # a report only: the generator is not trained by it
+    net: NetConfig = field(default_factory=NetConfig)
+
+    def __post_init__(self) -> None:
+        check_sizes(self)
+        if self.instance_noise < 0:
+            raise ValueError(f"instance_noise must not be negative, got {self.instance_noise}.")
+
+
+class MoCoGAN(Method):
+    """Generator, critics of steps and of sequences, and an inference net of our own."""
+
+    label: ClassVar[str] = "MoCoGAN"
+    paper: ClassVar[str] = (
+        "Tulyakov, Liu, Yang, Kautz, MoCoGAN: Decomposing Motion and Content for Video Generation, "
+        "CVPR 2018"
+    )
+    critics: ClassVar[tuple[str, ...]] = ("step_critic", "sequence_critic")
+    Config = MoCoGANConfig
+
+    def __init__(
+        self,
+        spec: Spec,
+        config: MoCoGANConfig,
+        encoder: Encoder | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
+        super().__init__()
+        self.spec, self.config = spec, config
+        c, net = config, config.net
+        sizes = (c.static_dim, c.dynamic_dim)
+        self.encoder = encoder or encoder_for(spec, net)
+        self.posterior = PooledPosterior(self.encoder.features, *sizes, net.hidden)
+        self.motion = nn.GRU(c.dynamic_dim, c.dynamic_dim, batch_first=True)
+        self.decoder = decoder or decoder_for(spec, net, sum(sizes))
+        self.step_critic = StepCritic(encoder_for(spec, net), net.hidden)
+        self.sequence_critic = SequenceCritic(encoder_for(spec, net), net.hidden)
+
+    def encode(self, batch: Batch) -> Codes:
+        return self.posterior(self.encoder(batch), batch.mask).mean
+
+    def decode(self, codes: Codes) -> Sequences:
+        return self.decoder(codes).mean
+
+    def sample(self, n: int, length: int, *, means: bool = False) -> Codes:
+        c, like = self.config, next(self.parameters())
+        start = torch.randn(n, c.dynamic_dim, device=like.device)
+        noise = torch.randn(n, length, c.dynamic_dim, device=like.device)
+        d = self.motion(torch.zeros_like(noise) if means else noise, start[None])[0].float()
+        return Codes(torch.randn(n, c.static_dim, device=like.device), d)
+
+    def loss(self, batch: Batch, step: int) -> Terms:
+        c, mask = self.config, batch.mask
+        z = self.sample(*mask.shape)
+        fake = Batch(back_in_place(self._generate(z, batch), mask), mask, batch.observed)
+        codes = Codes(z.s, z.d.detach())
+        shown, made = self._noised(batch), self._noised(fake)
+        with frozen_statistics(self.step_critic, self.sequence_critic):
+            step_logits = frozen(self.step_critic)(made)
+            sequence_logits = frozen(self.sequence_critic)(made)
+        unmade = made.with_x(made.x.detach())
+        steps = critic_loss(self.step_critic(shown), self.step_critic(unmade), mask)
+        whole = critic_loss(self.sequence_critic(shown), self.sequence_critic(unmade))
+        inference = self._inference(codes, fake.with_x(fake.x.detach()))
+        with torch.no_grad(), frozen_statistics(self.encoder, self.decoder):
+            errors = misfit(self.decoder(self.encode(batch), mask), batch)
+        return {
+            "adversarial_step": (c.w_step, generator_loss(step_logits, mask)),
+            "adversarial_sequence": (c.w_sequence, generator_loss(sequence_logits)),
+            "critic_step": (c.w_critic, steps),
+            "critic_sequence": (c.w_critic, whole),
+            "inference": (c.w_inference, inference),
+            "reconstruction": (c.w_reconstruction, errors.sum(1).mean()),
+        }
+
+    def _generate(self, z: Codes, batch: Batch) -> Tensor:
+        """Return the valid steps, drawn where the decoder has a variance, so that it is trained."""
+        x = self.decoder(z, batch.mask)
+        if x.log_var is None:
+            return x.mean
+        return x.mean + (0.5 * x.log_var).exp() * torch.randn_like(x.mean)
+
+    def _inference(self, z: Codes, fake: Batch) -> Float[Tensor, ""]:
+        guess, mask = self.encode(fake), fake.mask[..., None]
+        static = (guess.s - z.s).square().sum(1)
+        return (static + ((guess.d - z.d) * mask).square().sum((1, 2))).mean()
+
+    def _noised(self, batch: Batch) -> Batch:
+        """Return what critics see: noise on it, zeros where nothing counts."""
+        x, sigma = batch.x, self.config.instance_noise
+        x = x + sigma * torch.randn_like(x) if sigma and self.training else x
+        return batch.with_x(x.where(batch.counts, 0.0))
