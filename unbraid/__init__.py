@@ -23,6 +23,8 @@ _HOMES = {
     "check_data": "workflows.check.doctor",
     "from_arrays": "data.readers.arrays",
     "from_frame": "data.readers.tables.frames",
+    "from_torch": "data.readers.objects",
+    "code_frames": "workflows.export.frames",
     "from_dataset": "data.readers.tables.frames",
     "embed": "evaluation.manipulate",
     "reconstruct": "evaluation.manipulate",

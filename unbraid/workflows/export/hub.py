@@ -8,8 +8,8 @@ from pathlib import Path
 
 from unbraid.files import write_text
 from unbraid.methods.hub import hub_library
-from unbraid.runs.plan import CATALOGUE
 from unbraid.runs.run import Run, open_run
+from unbraid.runs.source import CATALOGUE
 from unbraid.workflows.export.card import UNKNOWN_LICENCE, model_card
 
 FILES = ("model.json", "model.safetensors", "metrics.json")
@@ -87,7 +87,7 @@ def _picture(run: Run, config: PushConfig) -> str:
     """Return the name of the picture that goes along; empty if none does."""
     wanted = config.picture
     if wanted is None:
-        wanted = run.plan.reader == CATALOGUE
+        wanted = run.plan.data.reader == CATALOGUE
     if config.picture and not (run.path / PICTURE).is_file():
         raise ValueError(f"there is no picture of a swap: make one with `unbraid swap {run.path}`.")
     return PICTURE.name if wanted and (run.path / PICTURE).is_file() else ""
