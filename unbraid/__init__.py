@@ -9,7 +9,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "fit": "training.fit",
@@ -23,6 +23,8 @@ _HOMES = {
     "check_data": "workflows.check.doctor",
     "from_arrays": "data.readers.arrays",
     "from_frame": "data.readers.tables.frames",
+    "from_torch": "data.readers.objects",
+    "code_frames": "workflows.export.frames",
     "from_dataset": "data.readers.tables.frames",
     "embed": "evaluation.manipulate",
     "reconstruct": "evaluation.manipulate",

@@ -4,6 +4,7 @@ from unbraid.data import Entry as DataEntry
 from unbraid.data import load_data, register_dataset
 from unbraid.data.corpus import Corpus, Split
 from unbraid.data.readers.arrays import from_arrays
+from unbraid.data.readers.objects import from_torch
 from unbraid.data.readers.tables.frames import from_dataset, from_frame
 from unbraid.evaluation.manipulate import cross, embed, interpolate, reconstruct, sample, swap
 from unbraid.evaluation.protocols.probes import probe
@@ -18,6 +19,7 @@ from unbraid.workflows.check.doctor import check_data
 from unbraid.workflows.evaluate.diagnose import diagnose
 from unbraid.workflows.evaluate.measure import evaluate
 from unbraid.workflows.evaluate.page import report as write_report
+from unbraid.workflows.export.frames import code_frames
 from unbraid.workflows.export.hub import push, save_pretrained
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "VariationalMethod",
     "__version__",
     "check_data",
+    "code_frames",
     "cross",
     "diagnose",
     "embed",
@@ -42,6 +45,7 @@ __all__ = [
     "from_arrays",
     "from_dataset",
     "from_frame",
+    "from_torch",
     "interpolate",
     "load",
     "load_data",

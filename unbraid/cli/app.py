@@ -20,7 +20,7 @@ app = typer.Typer(
     help="Split sequences into what stays and what moves.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
 )
 
 

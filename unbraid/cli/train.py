@@ -8,8 +8,10 @@ import typer
 
 if TYPE_CHECKING:
     from lightning import Callback
+    from lightning.pytorch.loggers import Logger
     from rich.console import Console
 
+    from unbraid.runs.plan import Plan
     from unbraid.runs.run import Run
 
 
@@ -50,11 +52,18 @@ def fit(
     profile: Annotated[
         bool, typer.Option("--profile", help="Write where the time of a step goes (profile.md).")
     ] = False,
+    logger: Annotated[
+        list[str] | None,
+        typer.Option(help="Tracker: csv, tensorboard, wandb or mlflow; repeat for more [none]."),
+    ] = None,
+    preview_every: Annotated[
+        int, typer.Option(help="Steps between pictures of a swap (RUN/previews) [none].")
+    ] = 0,
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from unbraid.parallel.launch import place
     from unbraid.runs import run as runs
-    from unbraid.runs.plan import make_plan
+    from unbraid.runs.plan import make_plan, read_plan
     from unbraid.screen import Screen
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
@@ -73,7 +82,11 @@ def fit(
             console=console,
             device=where,
             devices=devices,
-            callbacks=_profiling(Path(resume), profile),
+            callbacks=[
+                *_profiling(Path(resume), profile),
+                *_previews(read_plan(Path(resume) / "config.toml"), Path(resume), preview_every),
+            ],
+            logger=_loggers(logger or [], Path(resume)),
         )
     elif not data:
         raise ValueError("which data? Try `unbraid fit toy-sprites`, or --resume RUN.")
@@ -82,9 +95,14 @@ def fit(
         folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
         console.print(f"{plan.method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)
-        watched = _profiling(folder, profile)
         run = training.run_plan(
-            plan, folder, console=console, device=where, devices=devices, callbacks=watched
+            plan,
+            folder,
+            console=console,
+            device=where,
+            devices=devices,
+            callbacks=[*_profiling(folder, profile), *_previews(plan, folder, preview_every)],
+            logger=_loggers(logger or [], folder),
         )
     if profile:
         _tell_profile(run, console)
@@ -114,6 +132,24 @@ def _profiling(folder: Path, wanted: bool) -> "list[Callback]":
     from unbraid.training.profile import Profile
 
     return [Profile(folder)] if wanted else []
+
+
+def _previews(plan: "Plan", folder: Path, every: int) -> "list[Callback]":
+    """Return what draws swaps while training, if wanted."""
+    if not every:
+        return []
+    from unbraid.workflows.track import Previews
+
+    return [Previews(plan.data.load().validation, folder, every)]
+
+
+def _loggers(names: list[str], folder: Path) -> "list[Logger] | None":
+    """Return the trackers of these names."""
+    if not names:
+        return None
+    from unbraid.workflows.track import make_loggers
+
+    return make_loggers(names, folder)
 
 
 def _tell_profile(run: "Run", console: "Console") -> None:

@@ -20,10 +20,11 @@ READERS = {  # what a file's name ends with -> the module that reads it
     **dict.fromkeys((".csv", ".tsv", ".parquet"), "tables"),
     **dict.fromkeys((".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg"), "videos"),
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".bmp"), "videos"),
+    ".ts": "ts",
     **dict.fromkeys((".wav", ".flac", ".mp3", ".ogg"), "sounds"),
 }
 ROOMS = {"tables": "tables.frames"}  # readers with a folder of their own
-KINDS = {"tables": "series", "videos": "video", "sounds": "audio"}
+KINDS = {"tables": "series", "ts": "series", "videos": "video", "sounds": "audio"}
 LOOKED_AT = 2000  # files of a folder, to guess what it holds
 _SIDE_FILES = ("labels.csv",)  # beside the sequences, not sequences themselves
 

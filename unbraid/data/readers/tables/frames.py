@@ -95,6 +95,7 @@ def from_dataset(
         name: what to call it.
         options: of `Config`.
     """
+    _refuse_media(dataset)
     config = build(Config, options or {}, where="from_dataset")
     if not isinstance(dataset, Mapping):
         return _from_memory([_in_memory(name, dataset)], name, config).deal(config.split)
@@ -109,6 +110,18 @@ def from_dataset(
         for key, part in zip(keys, dataset.values(), strict=True)
     ]
     return _from_memory(tables, name, config).deal(config.split)
+
+
+def _refuse_media(dataset: Any) -> None:
+    """Say what to do with columns of sounds and videos, which are no numbers in a table."""
+    for table in dataset.values() if isinstance(dataset, Mapping) else [dataset]:
+        for name, feature in (getattr(table, "features", None) or {}).items():
+            kind = type(feature).__name__
+            if kind in ("Audio", "Video"):
+                raise ValueError(
+                    f"column '{name}' holds {kind.lower()}: make each row a sequence and give them "
+                    "to unbraid.from_torch, or read the files themselves: unbraid fit FOLDER."
+                )
 
 
 def _from_memory(tables: Sequence[_Table], title: str, config: Config) -> Collection:
