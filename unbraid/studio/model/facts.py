@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from unbraid.data import data_title
-from unbraid.records import Factor
+from unbraid.records import Factor, Spec
 from unbraid.rows import read_rows
 from unbraid.safety.names import printable
 from unbraid.studio.model.analysis import Facts, class_name, run_metrics
@@ -25,6 +25,7 @@ def subject_facts(subject: Subject) -> Facts:
         "frame": list(spec.frame),
         "rate": spec.rate,
         "channels": [printable(name) for name in spec.channels],
+        "ranges": _ranges(spec),
         "sound": spec.features == "log-mel",
         "factors": [factor_facts(factor, role) for factor, role in subject.factors],
         "forms": FORMS[spec.kind],
@@ -33,6 +34,14 @@ def subject_facts(subject: Subject) -> Facts:
         "version": subject.version,
         "items": [item_facts(item) for item in subject.items()],
     }
+
+
+def _ranges(spec: Spec) -> list[list[float]]:
+    """Return from where to where a chart of each channel reaches, in the units of the data."""
+    if spec.kind != "series":
+        return []
+    offset, scale = (np.broadcast_to(part, spec.frame[-1:]) for part in (spec.offset, spec.scale))
+    return [[float(o - 2 * s), float(o + 2 * s)] for o, s in zip(offset, scale, strict=True)]
 
 
 def factor_facts(factor: Factor, role: str) -> Facts:
