@@ -9,6 +9,7 @@ from unbraid.studio.guard import Access, new_access
 from unbraid.studio.workspace import Workspace
 
 FIRST_PORT, PORTS = 8420, 40
+WARM_UP = 5.0  # seconds after which uploads are prepared for: the page comes first
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, Access]:
@@ -66,5 +67,7 @@ def serve(
         say("Other machines can reach it: keep the address, with its token, to yourself.")
     if browser:
         threading.Thread(target=webbrowser.open, args=(access.address,), daemon=True).start()
-    threading.Thread(target=warm_up, daemon=True).start()
+    later = threading.Timer(WARM_UP, warm_up)
+    later.daemon = True
+    later.start()
     uvicorn.Server(config).run(sockets=[opened])

@@ -60,6 +60,8 @@ class Workspace:
                 return entry
         parts = path.parts[-3:]
         title = " / ".join(parts) if len(parts) == 3 else path.name
+        if any(entry.title == title for entry in self.entries.values()):
+            title = " / ".join(path.parts[-4:])  # the same name in another folder
         return self._add("-".join(parts), Entry("", title, run=path))
 
     def add_data(self, word: str) -> Entry:

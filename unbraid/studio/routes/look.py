@@ -19,7 +19,16 @@ async def studio(here: Here) -> dict[str, Any]:
     entries = here.entries.values()
     return {
         "version": unbraid.__version__,
-        "runs": [{"key": e.key, "title": e.title, "data": e.data, "run": bool(e.run)} for e in entries],
+        "runs": [
+            {
+                "key": entry.key,
+                "title": entry.title,
+                "data": entry.data,
+                "dataName": entry.run.parts[-3] if entry.run and len(entry.run.parts) > 2 else "",
+                "run": bool(entry.run),
+            }
+            for entry in entries
+        ],
     }
 
 

@@ -1,7 +1,7 @@
 // A sequence as a card: it can be opened, dragged onto another one, or given a part in a swap.
 
 import { h } from "./dom.js";
-import { choose, describe, onPair, state } from "./state.js";
+import { canSwap, choose, describe, onPair, state } from "./state.js";
 import { player } from "../media/player.js";
 import { openItem } from "./detail.js";
 
@@ -55,7 +55,7 @@ export function card(item, { small = false, pick = null, extra = null } = {}) {
 
 function details(item) {
   const parts = [h("div", { class: "small quiet" }, item.name || `#${item.id.slice(1)}`), chips(item)];
-  if (!state.run.trained) return parts;
+  if (!canSwap(item.id)) return parts;
   const use = (code, words) => h("button", {
     class: `button ${code}`, type: "button", title: words, "aria-label": `${words}: ${describe(item)}`,
     onclick: () => choose({ [code]: item.id }),
@@ -68,14 +68,14 @@ function keys(event, item, pick) {
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
     (pick ?? openItem)(item.id);
-  } else if ((event.key === "s" || event.key === "d") && state.run.trained) {
+  } else if ((event.key === "s" || event.key === "d") && canSwap(item.id)) {
     choose({ [event.key]: item.id });
   }
 }
 
 /** Keep who the lower sequence is, take what the dragged one does. */
 export function swapOnto(below, dragged) {
-  if (!state.run.trained) return;
+  if (!canSwap(below) || !canSwap(dragged)) return;
   choose({ s: below, d: dragged });
   location.hash = "swap";
 }

@@ -2,7 +2,7 @@
 
 import { download, page } from "./api.js";
 import { h } from "./dom.js";
-import { choose, describe, state } from "./state.js";
+import { canSwap, choose, describe, state } from "./state.js";
 import { player } from "../media/player.js";
 import { chips } from "./cards.js";
 
@@ -22,7 +22,7 @@ export function openItem(id) {
     class: `button ${code}`, type: "button",
     onclick: () => { choose({ [code]: id }); dialog.close(); location.hash = "swap"; },
   }, words);
-  const both = run.trained ? h("div", { class: "compare" },
+  const both = canSwap(id) ? h("div", { class: "compare" },
     player(run, { x: id }, { words: describe(item), caption: "Original" }),
     player(run, { s: id, d: id }, { words: `Reconstruction of ${describe(item)}`, caption: "Reconstruction" }))
     : player(run, { x: id }, { words: describe(item), caption: "Original" });
@@ -30,7 +30,7 @@ export function openItem(id) {
     h("div", { class: "stack" },
       h("div", { class: "row spread" }, h("h2", {}, item.name || `Sequence ${id.slice(1)}`), close),
       both, chips(item),
-      run.trained && h("div", { class: "row" }, give("s", "Swap: take its s"), give("d", "Swap: take its d")),
+      canSwap(id) && h("div", { class: "row" }, give("s", "Swap: take its s"), give("d", "Swap: take its d")),
       downloads(run, { x: id })));
   document.body.append(dialog);
   dialog.showModal();

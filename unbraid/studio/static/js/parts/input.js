@@ -33,7 +33,7 @@ export async function sendFiles(files) {
 export function fileButton(done) {
   const input = h("input", { type: "file", multiple: true, class: "sr", tabindex: "-1", "aria-label": "Your own files", accept: state.run.reads.join(",") });
   input.addEventListener("change", async () => { if (await sendFiles(input.files)) done(); });
-  const button = h("button", { class: "button", type: "button", onclick: () => input.click(), title: `Reads ${state.run.reads.join(", ")}` }, "＋ Your own file");
+  const button = h("button", { class: "button", type: "button", onclick: () => input.click(), title: `Reads ${state.run.reads.join(", ")}` }, "+ Your own file");
   return h("span", {}, button, input);
 }
 

@@ -1,5 +1,7 @@
 // What is chosen, shared by all views and kept over a reload: the run, and the pair to be swapped.
 
+import { page } from "./api.js";
+
 const listeners = new Set();
 
 /** The opened run (as the server tells it), and the ids of the sequences that give s and d. */
@@ -19,7 +21,7 @@ export function setRun(run) {
 function firstPair(items) {
   const first = items[0];
   const differs = (item) => Object.values(item.labels).filter((value, i) => value !== Object.values(first.labels)[i]).length;
-  const second = items.slice(1, 40).sort((a, b) => differs(b) - differs(a))[0];
+  const second = items.slice(1, page ? page.swaps.length : 40).sort((a, b) => differs(b) - differs(a))[0];
   return [first?.id ?? "", (second ?? first)?.id ?? ""];
 }
 
@@ -50,6 +52,11 @@ export function onPair(element, listener) {
 export function addItems(items) {
   state.run.items.unshift(...items);
   for (const item of items) state.items.set(item.id, item);
+}
+
+/** Whether a sequence can be swapped: with a model, and on an exported page only some. */
+export function canSwap(id) {
+  return state.run.trained && (!page || page.swaps.includes(id));
 }
 
 /** A sequence in words: its name or number and its labels. */

@@ -14,7 +14,7 @@ const percent = (share) => (share === null || share === undefined ? "–" : `${M
 /** Fill the view. */
 export async function show(root, { runs }) {
   const fitting = runs.filter((run) => run.run);
-  if (!chosen.size) for (const run of [state.run, ...fitting]) if (chosen.size < 2 && fitting.some((one) => one.key === run.key)) chosen.add(run.key);
+  if (!chosen.size) for (const run of [state.run, ...alike(fitting), ...fitting]) if (chosen.size < 2 && fitting.some((one) => one.key === run.key)) chosen.add(run.key);
   const body = h("div", { class: "stack" });
   const boxes = fitting.map((run) => {
     const box = h("input", { type: "checkbox", checked: chosen.has(run.key), onchange: () => { box.checked ? chosen.add(run.key) : chosen.delete(run.key); draw(body); } });
@@ -22,6 +22,12 @@ export async function show(root, { runs }) {
   });
   root.append(h("h1", {}, page ? "Measurements" : "Compare runs"), boxes.length > 1 && h("fieldset", { class: "row panel" }, h("legend", { class: "sr" }, "Runs"), boxes), body);
   await draw(body);
+}
+
+/** Runs on the data of the opened one. */
+function alike(runs) {
+  const opened = runs.find((run) => run.key === state.run.key);
+  return runs.filter((run) => run.dataName === opened?.dataName);
 }
 
 async function draw(body) {

@@ -25,7 +25,7 @@ function fill(grid, run, size, first) {
   const rows = Array.from({ length: size }, (_, i) => (i === 0 ? state.items.get(state.s) ?? at(0) : at(i)));
   const columns = Array.from({ length: size }, (_, i) => (i === 0 ? state.items.get(state.d) ?? at(1) : at(size + i)));
   const least = run.kind === "video" ? 64 : 150;
-  grid.style.gridTemplateColumns = `repeat(${size + 1}, minmax(${least}px, 1fr))`;
+  grid.style.gridTemplateColumns = `repeat(${size + 1}, minmax(${least}px, ${run.kind === "video" ? "170px" : "1fr"}))`;
   const edge = (item, code) => h("div", { class: `edge ${code}` }, player(run, { x: item.id }, { words: describe(item) }));
   grid.replaceChildren(h("div", { class: "corner" }, "s ↓ d →"), ...columns.map((item) => edge(item, "d")),
     ...rows.flatMap((row) => [edge(row, "s"), ...columns.map((column) =>
