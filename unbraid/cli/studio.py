@@ -42,7 +42,7 @@ def studio(
     from unbraid.studio.serve import serve
     from unbraid.studio.workspace import Places, make_workspace
 
-    folders = tuple((path.expanduser().resolve() for path in folder or [Path()]))
+    folders = tuple(path.expanduser().resolve() for path in folder or [Path()])
     missing = [path for path in folders if not path.is_dir()]
     if missing:
         raise ValueError(f"--folder: there is no folder {missing[0]}.")

@@ -35,7 +35,9 @@ def make_app(workspace: Workspace, access: Access) -> Any:
         yield
         workspace.work.close()
 
-    app = FastAPI(title="unbraid studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app = FastAPI(
+        title="unbraid studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+    )
     app.state.workspace, app.state.jobs = workspace, jobs
     for view in (look, swap, leak, compare, train, files):
         app.include_router(view.router, prefix="/api")
@@ -58,6 +60,6 @@ def _answer(request: Request, error: Exception) -> Response:
         status = 404 if isinstance(error, KeyError) else 400
         return JSONResponse({"error": sentence}, status)
     return JSONResponse(
-        {"error": "the studio made a mistake. The traceback is on its terminal (please report it)."},
+        {"error": "the studio made a mistake. Its terminal has the traceback (please report it)."},
         500,
     )

@@ -97,7 +97,9 @@ def add_upload(subject: "Subject", file: Path, name: str) -> "list[Item]":
 
 
 def _decode_aside(run: Path, file: Path, out: Path) -> None:
-    process = context().Process(target=decode_file, args=(str(run), str(file), str(out)), daemon=True)
+    process = context().Process(
+        target=decode_file, args=(str(run), str(file), str(out)), daemon=True
+    )
     process.start()
     process.join(SECONDS)
     if process.is_alive():
@@ -127,7 +129,9 @@ def _read(out: Path, subject: "Subject") -> "Split":
         arrays: dict[str, Any] = {name: file[name] for name in file.files}
     spec = replace(subject.spec, static=(), dynamic=())
     if arrays["x"].shape[2:] != spec.frame:
-        raise ValueError(f"sequences must have frames of {spec.frame}, got {arrays['x'].shape[2:]}.")
+        raise ValueError(
+            f"sequences must have frames of {spec.frame}, got {arrays['x'].shape[2:]}."
+        )
     return Split(
         spec=spec,
         x=arrays["x"],

@@ -53,7 +53,9 @@ class Work:
     def forget(self, *start: Hashable) -> None:
         """Drop results whose key begins so."""
         with self.lock:
-            for key in [k for k in self.results if isinstance(k, tuple) and k[: len(start)] == start]:
+            for key in [
+                k for k in self.results if isinstance(k, tuple) and k[: len(start)] == start
+            ]:
                 del self.results[key]
 
     def close(self) -> None:

@@ -134,7 +134,9 @@ def _reload(subject: "Subject") -> None:
 
 def find_runs(folder: Path) -> list[Path]:
     """Return the run folders `<data>/<method>/<seed>` below a folder, the newest first."""
-    files = [path for path in folder.glob("*/*/*/config.toml") if not path.parts[-4].startswith(".")]
+    files = [
+        path for path in folder.glob("*/*/*/config.toml") if not path.parts[-4].startswith(".")
+    ]
     files.sort(key=lambda path: -path.stat().st_mtime)
     return [path.parent for path in files[:MOST_RUNS]]
 

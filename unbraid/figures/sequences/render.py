@@ -1,8 +1,9 @@
 """Sequences of any kind as files people can look at or listen to."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import torch
@@ -72,7 +73,7 @@ def save_sounds(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
 
 
 def wave_file(
-    file: Path | BinaryIO, wave: NDArray[np.float32], rate: int, form: str = "WAV"
+    file: Path | io.BytesIO, wave: NDArray[np.float32], rate: int, form: str = "WAV"
 ) -> None:
     """Write a waveform, quieter if it would be clipped.
 

@@ -68,7 +68,7 @@ def listing(word: str, folders: tuple[Path, ...]) -> dict[str, Any]:
     path = inside(word, folders)
     if not path.is_dir():
         raise ValueError("that is not a folder.")
-    entries = []
+    entries: list[dict[str, Any]] = []
     for entry in sorted(path.iterdir(), key=lambda one: (not one.is_dir(), one.name.lower())):
         if entry.name.startswith(".") or len(entries) >= MOST_ENTRIES:
             continue
@@ -108,5 +108,7 @@ def check_data(data: str, sets: tuple[str, ...]) -> dict[str, Any]:
         found = json.loads(done.stdout)
     except ValueError:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise ValueError((said[-1] if said else "the data check failed.").removeprefix("Error: ")) from None
+        raise ValueError(
+            (said[-1] if said else "the data check failed.").removeprefix("Error: ")
+        ) from None
     return found

@@ -51,7 +51,7 @@ def folder_of(runs: Path) -> Path:
 
 
 def read_records(runs: Path) -> dict[str, Record]:
-    """Return all trainings that were started from a page, the newest first; damaged ones are not."""
+    """Return all trainings that a page started, the newest first; damaged records are left out."""
     made = []
     for path in folder_of(runs).glob("*.json"):
         try:

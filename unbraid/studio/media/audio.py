@@ -12,7 +12,17 @@ from unbraid.figures.sequences.render import raw_values, wave_file
 from unbraid.records import Spec
 
 Values = NDArray[np.float32]
-SHADES = ("#000004", "#1b1044", "#4f127b", "#812581", "#b5367a", "#e55064", "#fb8761", "#fec287", "#fcfdbf")
+SHADES = (
+    "#000004",
+    "#1b1044",
+    "#4f127b",
+    "#812581",
+    "#b5367a",
+    "#e55064",
+    "#fb8761",
+    "#fec287",
+    "#fcfdbf",
+)
 """Of matplotlib's magma, evenly spaced."""
 
 

@@ -55,7 +55,9 @@ def mp4(spec: Spec, x: Values) -> bytes:
     try:
         av = import_module("av")
     except ImportError:
-        raise ValueError('MP4 files need PyAV: pip install "unbraid[video]". Take the GIF.') from None
+        raise ValueError(
+            'MP4 files need PyAV: pip install "unbraid[video]". Take the GIF.'
+        ) from None
     frames = to_pixels(x)
     zoom = max(1, -(-SMALLEST // min(frames.shape[1:3])))
     zoom += zoom % 2  # H.264 wants even sides

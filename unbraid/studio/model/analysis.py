@@ -50,7 +50,12 @@ def find_directions(subject: Subject) -> dict[str, Direction]:
     """Return directions of s by the names that recipes use: p0, p1, ... and l0, l1, ..."""
     split, s = subject.needs_split(), subject.all_codes().s
     made = {f"p{i}": one for i, one in enumerate(principal_directions(s, split))}
-    labels = [one for f, _ in subject.factors if f.name in split.labels for one in label_directions(s, split, f)]
+    labels = [
+        one
+        for f, _ in subject.factors
+        if f.name in split.labels
+        for one in label_directions(s, split, f)
+    ]
     return made | {f"l{i}": one for i, one in enumerate(labels)}
 
 
@@ -91,7 +96,12 @@ def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Fac
     if not found or code not in ("s", "d") or classifier not in ("svc", "knn", "forest"):
         raise KeyError(f"there is no cell of {factor[:40]!r} and {code!r} in the leak matrix.")
     rows = told_sequences(
-        subject.all_codes(), subject.needs_split(), found[0], code=code, classifier=classifier, limit=LIMIT
+        subject.all_codes(),
+        subject.needs_split(),
+        found[0],
+        code=code,
+        classifier=classifier,
+        limit=LIMIT,
     )
     return {
         "factor": factor,

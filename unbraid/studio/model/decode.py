@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unbraid.evaluation.manipulate import decode
-from unbraid.precision import inference
 from unbraid.methods import Method
+from unbraid.precision import inference
 from unbraid.records import Codes
 from unbraid.seeding import seed_draws
 from unbraid.studio.model.subject import Subject

@@ -123,9 +123,10 @@ def run_facts(subject: Subject) -> Facts:
 def curve(path: Any) -> dict[str, list[float | None]]:
     """Return the columns of a log, thinned evenly if it is long."""
     rows = read_rows(path) if path.is_file() else []
-    chosen = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(int)) if rows else []
-    names = list(rows[0]) if rows else []
-    return {name: [_number(rows[i].get(name)) for i in chosen] for name in names}
+    if not rows:
+        return {}
+    chosen = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(int))
+    return {name: [_number(rows[i].get(name)) for i in chosen] for name in rows[0]}
 
 
 def _number(value: Any) -> float | None:

@@ -208,5 +208,3 @@ def _corpus(run: Run) -> tuple[Corpus | None, str]:
     except (ValueError, KeyError, OSError, ImportError) as error:
         said = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
         return None, f"The data of this run cannot be shown: {said}"
-
-

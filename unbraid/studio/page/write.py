@@ -68,11 +68,11 @@ def _contents(subject: Any, title: str) -> dict[str, Any]:
     }
     places = {f"t{position}": i for i, position in enumerate(subject.positions.tolist())}
     for code in ("s", "d"):
-        found = map_points(subject, code, "pca")  # type: ignore[arg-type]
+        found = map_points(subject, code, "pca")
         points = [found["points"][places[item["id"]]] for item in items]
         answers[f"runs/run/map?code={code}&way=pca"] = found | {"points": points}
     swaps = [item["id"] for item in items[:swapped]]
-    media = {}
+    media: dict[str, Any] = {}
     for recipe in _recipes([item["id"] for item in items], swaps):
         media |= _media(subject, recipe, facts["sound"])
     return {"json": answers, "media": media, "swaps": swaps, "modes": ["pair", "cross", "draws"]}

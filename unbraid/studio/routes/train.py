@@ -24,7 +24,10 @@ async def data(here: Here) -> dict[str, Any]:
     from unbraid.methods import method_label, method_names
 
     sets = await here.work.once(("catalogue",), choose.catalogue)
-    return {"sets": sets, "methods": [{"name": n, "label": method_label(n)} for n in method_names()]}
+    return {
+        "sets": sets,
+        "methods": [{"name": n, "label": method_label(n)} for n in method_names()],
+    }
 
 
 @router.get("/data/folder")
