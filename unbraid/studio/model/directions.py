@@ -95,10 +95,11 @@ def _linear_probe(x: Floats, y: NDArray[Any]) -> tuple[Floats, float]:
     from sklearn.model_selection import cross_val_score
 
     scale = x.std(0) + 1e-9
+    scaled = (x - x.mean(0)) / scale
     folds = int(min(4, np.unique(y, return_counts=True)[1].min()))
-    model = LogisticRegression(C=0.1, max_iter=300)
-    accuracy = float(np.mean(cross_val_score(model, x / scale, y, cv=folds)))
-    weights = model.fit(x / scale, y).coef_ / scale
+    model = LogisticRegression(C=0.1, max_iter=1000)
+    accuracy = float(np.mean(cross_val_score(model, scaled, y, cv=folds)))
+    weights = model.fit(scaled, y).coef_ / scale
     return (np.concatenate([-weights, weights]) if len(weights) == 1 else weights), accuracy
 
 

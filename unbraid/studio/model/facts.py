@@ -104,7 +104,7 @@ def run_facts(subject: Subject) -> Facts:
     separation = metrics.get("separation") or {}
     return {
         "method": plan.method,
-        "data": data_title(plan.data),
+        "data": data_title(plan.data.name),
         "preset": plan.preset,
         "seed": plan.seed,
         "steps": training.get("steps"),

@@ -19,7 +19,7 @@ from unbraid.nets.steps import folded
 from unbraid.records import Batch, Codes, Factor, Spec
 from unbraid.runs.checkpoint import method_weights, read_checkpoint
 from unbraid.runs.folder import CHECKPOINT
-from unbraid.runs.run import Run, open_corpus
+from unbraid.runs.run import Run
 
 SHOWN = 1000  # sequences of the test split, spread over it
 MOST_UPLOADED = 64  # sequences that people brought; the oldest go first
@@ -204,7 +204,7 @@ def _corpus(run: Run) -> tuple[Corpus | None, str]:
     """Return the data of a run, or why they cannot be had."""
     try:
         trained = (run.path / "model.json").is_file()
-        return (run.corpus() if trained else open_corpus(run.plan)), ""
+        return (run.corpus() if trained else run.plan.data.load()), ""
     except (ValueError, KeyError, OSError, ImportError) as error:
         said = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
         return None, f"The data of this run cannot be shown: {said}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unbraid.data.corpus import Split
-from unbraid.data.readers.own import reader_for
+from unbraid.data.readers.own import reader_for, reader_of
 from unbraid.evaluation import manipulate
 from unbraid.figures.sequences.render import render
 from unbraid.files import write_whole
@@ -236,8 +236,10 @@ def _usual_cut(spec: Spec) -> dict[str, Any]:
 def own_split(path: Path, plan: Plan, spec: Spec) -> Split:
     """Return the sequences of a file or folder as this model's data set would hold them."""
     reader = reader_for(path)
-    # What the run's own data were read with, then what its model insists on.
-    table = _usual_cut(spec) | dict(plan.data.settings) | {"kind": spec.kind}
+    # What the run's own data were read with, then what its model insists on. Settings of another
+    # reader or of a data set mean something else, though their names may be the same.
+    same = plan.data.reader == reader_of(path)
+    table = _usual_cut(spec) | (dict(plan.data.settings) if same else {}) | {"kind": spec.kind}
     if spec.kind == "series":
         table |= {"window": spec.frame[0], "values": list(spec.channels)}
     if spec.kind == "video":
