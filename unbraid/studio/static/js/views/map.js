@@ -103,6 +103,9 @@ function listen(canvas, view, draw, look) {
     if (step) {
       event.preventDefault();
       go((view.at + step + view.points.length) % view.points.length);
-    } else if (event.key === "Enter") open();
+    } else if (event.key === "Enter") {
+      event.preventDefault(); // or it would press the button that gets the focus
+      open();
+    }
   });
 }
