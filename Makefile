@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One thread per test process: two cores, two processes.
 TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test check slow torture format clean bench bench-flops
+.PHONY: demo studio test check slow torture format clean bench bench-flops
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,10 @@ demo: $(VENV)/.installed  ## train on the embedded sprites, evaluate, write a re
 	$(BIN)/unbraid fit toy-sprites --max-minutes 4
 	$(BIN)/unbraid evaluate runs/toy-sprites/dsvae/0
 	$(BIN)/unbraid report runs/toy-sprites/dsvae/0
+
+studio: $(VENV)/.installed  ## open the demo model in a browser; train it first if it is not there
+	test -f runs/toy-sprites/dsvae/0/model.json || $(BIN)/unbraid fit toy-sprites --max-minutes 4
+	$(BIN)/unbraid studio runs/toy-sprites/dsvae/0
 
 test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
 	$(TEST_ENV) $(BIN)/pytest -q -n 2 -m "not slow"

@@ -28,7 +28,7 @@ SERIES = ["data.train=40", "data.validation=12", "data.test=40"]
 
 @pytest.fixture(scope="module", autouse=True)
 def small_forests() -> Iterator[None]:
-    """Grow few trees: here measurements are made, written and shown; metrics are tested elsewhere."""
+    """Grow few trees: here measurements are made and shown; metrics are tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probes, "TREES", 10)
         yield

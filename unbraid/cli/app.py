@@ -11,8 +11,20 @@ from typing import Annotated
 import typer
 
 import unbraid
-from unbraid.cli import assess, catalogue, data, diagnose, judge, reproduce, share, train, tune, use
-from unbraid.cli.endings import sentence_of
+from unbraid.cli import (
+    assess,
+    catalogue,
+    data,
+    diagnose,
+    judge,
+    reproduce,
+    share,
+    studio,
+    train,
+    tune,
+    use,
+)
+from unbraid.safety.endings import sentence_of
 from unbraid.safety.names import printable
 
 app = typer.Typer(
@@ -44,7 +56,7 @@ def options(
     inference_precision.set(precision)  # type: ignore[arg-type]
 
 
-for part in (train, tune, use, share, assess, judge, diagnose, reproduce, catalogue, data):
+for part in (train, tune, use, share, assess, judge, diagnose, reproduce, catalogue, data, studio):
     part.register(app)
 
 

@@ -123,6 +123,8 @@ class ProbeExamples:
     labels: NDArray[Any]
     groups: NDArray[Any]
     left_out: int
+    rows: NDArray[Any] | None = None
+    """Position in the split of every example, where it is asked for."""
 
 
 def _examples(
@@ -192,18 +194,22 @@ def probe_accuracy(kind: str, examples: ProbeExamples, seed: int, by_group: bool
         seed: decides the split.
         by_group: keep the examples of a group on one side.
     """
+    features, labels = examples.features, examples.labels
+    train, test = _cut(examples, seed, by_group)
+    if len(np.unique(labels[train])) < 2:
+        return float(chance(labels))
+    model = make_classifier(kind, seed, len(train)).fit(features[train], labels[train])
+    return accuracy(model.predict(features[test]), labels[test])
+
+
+def make_classifier(kind: str, seed: int, count: int) -> Any:
+    """Return a scikit-learn classifier with default settings, to be fitted to `count` examples."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC
 
-    features, labels = examples.features, examples.labels
-    train, test = _cut(examples, seed, by_group)
-    made = {
-        "svc": SVC,
-        "forest": lambda: RandomForestClassifier(TREES, random_state=seed),
-        "knn": lambda: KNeighborsClassifier(n_neighbors=min(5, len(train))),
-    }
-    if len(np.unique(labels[train])) < 2:
-        return float(chance(labels))
-    model = made[kind]().fit(features[train], labels[train])
-    return accuracy(model.predict(features[test]), labels[test])
+    if kind == "svc":
+        return SVC()
+    if kind == "forest":
+        return RandomForestClassifier(TREES, random_state=seed)
+    return KNeighborsClassifier(n_neighbors=min(5, count))

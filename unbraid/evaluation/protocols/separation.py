@@ -90,7 +90,7 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 1, limit: int = 100
     roles: list[tuple[Factor, Role]] = [(factor, "static") for factor in split.spec.static]
     roles += [(factor, "dynamic") for factor in split.spec.dynamic]
     rows = tuple(
-        _share(factor, role, _examples(codes, split, factor, limit), seeds=seeds)
+        _share(factor, role, separation_examples(codes, split, factor, limit), seeds=seeds)
         for factor, role in roles
         if factor.classes >= 2 and factor.name in split.labels
         if (split.label(factor.name) >= 0).any()
@@ -159,10 +159,13 @@ def _share(
     return FactorShare(factor.name, role, from_s, from_d, guess, s_by, d_by)
 
 
-def _examples(
+def separation_examples(
     codes: Embedding, split: Split, factor: Factor, limit: int
 ) -> dict[str, ProbeExamples]:
-    """Return what is learned from s and from d; groups are the data's own, else the sequences."""
+    """Return what is learned from s and from d; groups are the data's own, else the sequences.
+
+    `rows` of the examples are positions in the split.
+    """
     labels, rows, steps = split.label(factor.name), np.arange(len(split)), None
     if labels.ndim == 2:
         rows, steps = np.nonzero(codes.mask)
@@ -170,17 +173,17 @@ def _examples(
     chosen, left_out = frequent_classes(labels)
     chosen = np.random.default_rng(0).permutation(chosen)[:limit]
     rows, labels = rows[chosen], labels[chosen]
-    d = _flat(codes, rows) if steps is None else codes.d[rows, steps[chosen]]
+    d = flat_dynamic(codes, rows) if steps is None else codes.d[rows, steps[chosen]]
     groups = split.label(split.group)[rows] if split.group else rows
     if not can_group(ProbeExamples(d, labels, groups, left_out)):
         groups = rows
     return {
-        "s": ProbeExamples(codes.s[rows], labels, groups, left_out),
-        "d": ProbeExamples(d, labels, groups, left_out),
+        "s": ProbeExamples(codes.s[rows], labels, groups, left_out, rows),
+        "d": ProbeExamples(d, labels, groups, left_out, rows),
     }
 
 
-def _flat(codes: Embedding, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+def flat_dynamic(codes: Embedding, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return d as one vector per sequence, (N, K)."""
     d, mask = codes.d[rows], codes.mask[rows, :, None]
     first = (d * mask)[:, :FLAT_STEPS].reshape(len(rows), -1)

@@ -1,5 +1,6 @@
 """Sequences of any kind as files people can look at or listen to."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def _video(folder: Path, name: str, spec: Spec, rows: Rows, columns: int) -> lis
 
 def _audio(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
     picture = folder / f"{name}.png"
-    raw = [(label, _raw(spec, x)) for label, x in rows]
+    raw = [(label, raw_values(spec, x)) for label, x in rows]
     columns = 4 if len(rows) > 4 else len(rows)
     figure = spectrogram_grid(raw, step=1 / spec.rate, columns=columns)
     write_whole(picture, lambda aside: figure.savefig(aside, dpi=DPI))
@@ -65,18 +66,29 @@ def save_sounds(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
     for i, (label, x) in enumerate(rows):
         wave = wave_from_mel(torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32)), mel)
         path = folder / f"{name}-{i + 1:02d}-{label.replace(' ', '-')}.wav"
-        _write_wave(path, wave.numpy(), mel.sample_rate)
+        samples = wave.numpy()
+        write_whole(path, lambda aside, samples=samples: wave_file(aside, samples, mel.sample_rate))  # type: ignore[misc]
         paths.append(path)
     return paths
 
 
-def _write_wave(path: Path, wave: NDArray[np.float32], rate: int) -> None:
+def wave_file(
+    file: Path | io.BytesIO, wave: NDArray[np.float32], rate: int, form: str = "WAV"
+) -> None:
+    """Write a waveform, quieter if it would be clipped.
+
+    Args:
+        file: where to.
+        wave: (samples,).
+        rate: samples per second.
+        form: WAV or FLAC.
+    """
     try:
         import soundfile
     except ImportError:
         raise ImportError("writing WAV files needs soundfile: install unbraid[audio].") from None
     loudest = max(1.0, float(np.abs(wave).max()))
-    write_whole(path, lambda aside: soundfile.write(aside, wave / loudest, rate))
+    soundfile.write(file, wave / loudest, rate, format=form)
 
 
 def _series(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
@@ -86,5 +98,6 @@ def _series(folder: Path, name: str, spec: Spec, rows: Rows) -> list[Path]:
     return [picture]
 
 
-def _raw(spec: Spec, x: NDArray[Any]) -> NDArray[Any]:
+def raw_values(spec: Spec, x: NDArray[Any]) -> NDArray[Any]:
+    """Return values as a model sees them in the units of the data."""
     return spec.to_data(torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))).numpy()

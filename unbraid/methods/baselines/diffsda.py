@@ -112,10 +112,12 @@ class DiffSDA(Method):
 
     def decode(self, codes: Codes) -> Sequences:
         z = join(codes)  # (B, T, K)
-        zeros = z.new_zeros(len(z) * z.shape[1], *self.spec.frame)
+        flat = z.flatten(0, 1)
+        # Sizes from `shape`, not `len`: an export to ONNX keeps them open.
+        zeros = flat.new_zeros(flat.shape[0], *self.spec.frame)
 
         def denoise(x: Tensor, sigma: float) -> Tensor:
-            return self.decoder(x, x.new_full((len(x),), sigma), z.flatten(0, 1))
+            return self.decoder(x, x.new_full((x.shape[0],), sigma), flat)
 
         c = self.config
         largest = math.exp(c.noise_mean + 2 * c.noise_std)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unbraid.data.corpus import Split
-from unbraid.data.readers.own import reader_for
+from unbraid.data.readers.own import reader_for, reader_of
 from unbraid.evaluation import manipulate
 from unbraid.figures.sequences.render import render
 from unbraid.files import write_whole
@@ -68,7 +68,7 @@ def open_source(run: RunLike, source: Source) -> Opened:
     """Return a run and the sequences asked for."""
     run = opened(run, source.device)
     if source.file:
-        split = _own_split(Path(source.file), run.plan, run.model.spec)
+        split = own_split(Path(source.file), run.plan, run.model.spec)
     else:
         split = run.corpus.split(source.split)
     bad = [i for i in source.index if not -len(split) <= i < len(split)]
@@ -224,11 +224,22 @@ def _save_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> Path:
     return path
 
 
-def _own_split(path: Path, plan: Plan, spec: Spec) -> Split:
+def _usual_cut(spec: Spec) -> dict[str, Any]:
+    """Return how long sequences are where the run's own settings do not say."""
+    if spec.kind == "video":
+        return {"frames": spec.length}
+    if spec.kind == "audio":
+        return {"seconds": spec.length / spec.rate, "hop": 1 / spec.rate, "bands": spec.frame[0]}
+    return {}
+
+
+def own_split(path: Path, plan: Plan, spec: Spec) -> Split:
     """Return the sequences of a file or folder as this model's data set would hold them."""
     reader = reader_for(path)
-    # What the run's own data were read with, then what its model insists on.
-    table = dict(plan.data.settings) | {"kind": spec.kind}
+    # What the run's own data were read with, then what its model insists on. Settings of another
+    # reader or of a data set mean something else, though their names may be the same.
+    same = plan.data.reader == reader_of(path)
+    table = _usual_cut(spec) | (dict(plan.data.settings) if same else {}) | {"kind": spec.kind}
     if spec.kind == "series":
         table |= {"window": spec.frame[0], "values": list(spec.channels)}
     if spec.kind == "video":

@@ -1,0 +1,1 @@
+"""Trainings that the page starts: processes that outlive page and server."""

@@ -1,0 +1,1 @@
+"""What is computed from an opened run: sequences, maps, directions, leaks."""

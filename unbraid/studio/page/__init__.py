@@ -1,0 +1,1 @@
+"""The studio as one file that opens without a server."""
