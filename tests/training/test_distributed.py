@@ -53,6 +53,16 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cdsvae-audio": ("cdsvae", "audio", {}),
     "spyl-batch": ("spyl", "video", {"partner": "batch", "negatives": "random"}),
     "spyl-series": ("spyl", "series", {"views": "reparametrised", "positives": "self"}),
+    "vae": ("vae", "series", {}),
+    "gpvae": ("gpvae", "series", {}),
+    "glr": ("glr", "series", {"w_kl_static": 1.0, "w_counterfactual": 1.0}),
+    "skd": ("skd", "audio", {}),
+    "diffsda": ("diffsda", "series", {"width": 16}),
+    "s3vae": ("s3vae", "video", {"w_triplet": 1.0, "w_motion": 1.0}),
+    "rwae": ("rwae", "audio", {"w_static": 1.0, "w_dynamic": 1.0}),
+    "rwae-gan": ("rwae", "audio", {"static_penalty": "gan", "dynamic_penalty": "gan"}),
+    "fhvae": ("fhvae", "audio", {}),
+    "mocogan": ("mocogan", "series", {}),
     "spyl-gradient": ("spyl", "audio", {"bank_gradient": True, "negatives": "middle"}),
 }
 

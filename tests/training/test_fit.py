@@ -217,6 +217,30 @@ def test_a_signal_stops_after_the_present_step_and_saves(
     assert_same_run(resume(run.path), uninterrupted)
 
 
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("skd", {}),
+        ("diffsda", {"width": 8}),
+        ("rwae", {"static_penalty": "gan", "dynamic_penalty": "gan", "critic_width": 8}),
+        ("mocogan", {}),
+    ],
+)
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_running_sums_and_critics_resume_exactly(
+    method: str, more: dict, optimizer: str, data: str, tmp_path: Path, monkeypatch
+):
+    training = TRAINING | {"optimizer": optimizer, "beta1": 0.5, "critic_lr": 1e-4, "steps": 6}
+    sizes = {k: v for k, v in TINY.items() if k in ("static_dim", "dynamic_dim", "net")}
+    settings = {"method": sizes | more, "training": training}
+    plan = make_plan(data, method, preset="none", settings=settings)
+    whole = run_plan(plan, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interrupt_at(3, patch)
+        run = run_plan(plan, tmp_path / "run")
+    assert_same_run(resume(run.path), whole)
+
+
 def test_a_method_with_batch_statistics_of_a_bank_resumes_exactly(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

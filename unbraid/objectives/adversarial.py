@@ -24,16 +24,17 @@ def frozen(critic: nn.Module) -> Callable[..., Any]:
 def critic_loss(
     real: Float[Tensor, "*N"], fake: Float[Tensor, "*N"], valid: Bool[Tensor, "*N"] | None = None
 ) -> Scalar:
-    """Return BCE(D(real), 1) + BCE(D(fake), 0) of logits, mean over valid ones, in nats."""
+    """Return BCE(D(real), 1) + BCE(D(fake), 0) of logits, mean over valid steps, then sequences."""
     return _mean(softplus(-real) + softplus(fake), valid)
 
 
 def generator_loss(fake: Float[Tensor, "*N"], valid: Bool[Tensor, "*N"] | None = None) -> Scalar:
-    """Return BCE(D(fake), 1) of logits, the non-saturating loss, mean over valid ones, in nats."""
+    """Return BCE(D(fake), 1) of logits, the non-saturating loss; means as there."""
     return _mean(softplus(-fake), valid)
 
 
 def _mean(values: Tensor, valid: Tensor | None) -> Tensor:
     if valid is None:
         return values.mean()
-    return values.where(valid, 0.0).sum() / valid.sum().clamp(min=1)
+    per_sequence = values.where(valid, 0.0).sum(-1) / valid.sum(-1).clamp(min=1)
+    return per_sequence.mean()  # not over all steps: processes have unequal numbers of them

@@ -39,7 +39,16 @@ from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.counterfactual import counterfactual
 from unbraid.objectives.evidence import negative_elbo
-from unbraid.records import Batch, Codes, Gaussian, Posterior, Scalar, Spec, Terms, back_in_place
+from unbraid.records import (
+    Batch,
+    Codes,
+    Posterior,
+    Scalar,
+    Spec,
+    Terms,
+    back_in_place,
+    chosen_steps,
+)
 from unbraid.settings import at_least
 
 
@@ -122,6 +131,7 @@ class GLR(VariationalMethod):
             x_hat = self.decoder(Codes(new, piece.of(z.d)), piece.mask)
             x = x_hat.mean
             if x_hat.log_var is not None:
-                x = Gaussian(x_hat.mean, x_hat.log_var).sample()
+                noise = torch.randn(*piece.mask.shape, *self.spec.frame, device=x.device)
+                x = x + (0.5 * x_hat.log_var).exp() * chosen_steps(noise, piece.mask)
             h = self.encoder(Batch(back_in_place(x, piece.mask), piece.mask, observed))
         return counterfactual(self.posterior.static(h, piece.mask), z.s, new)

@@ -38,7 +38,7 @@ from unbraid.nets.critic import SequenceCritic, StepCritic
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
 from unbraid.objectives.reconstruction import misfit
-from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place
+from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place, chosen_steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,8 @@ class MoCoGAN(Method):
         x = self.decoder(z, batch.mask)
         if x.log_var is None:
             return x.mean
-        return x.mean + (0.5 * x.log_var).exp() * torch.randn_like(x.mean)
+        noise = chosen_steps(torch.randn_like(batch.x), batch.mask)  # rows of the batch are drawn
+        return x.mean + (0.5 * x.log_var).exp() * noise
 
     def _inference(self, z: Codes, fake: Batch) -> Float[Tensor, ""]:
         guess, mask = self.encode(fake), fake.mask[..., None]

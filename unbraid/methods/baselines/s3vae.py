@@ -112,4 +112,5 @@ class S3VAE(VariationalMethod):
         labels, known = motion_signal(self.spec.kind, batch)
         logits = self.motion_head(z.d).float()
         values = binary_cross_entropy_with_logits(logits, labels, reduction="none")
-        return values.where(known, 0.0).sum() / known.sum().clamp(min=1)
+        sums = values.where(known, 0.0).sum((1, 2))
+        return (sums / known.sum((1, 2)).clamp(min=1)).mean()

@@ -50,7 +50,16 @@ from unbraid.objectives.spectral import (
     static_spectrum,
 )
 from unbraid.parallel.gather import gather
-from unbraid.records import Batch, Codes, Prediction, Sequences, Spec, Terms
+from unbraid.records import (
+    Batch,
+    Codes,
+    Prediction,
+    Scalar,
+    Sequences,
+    Spec,
+    Terms,
+    back_in_place,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +144,12 @@ class SKD(Method):
         x_hat, x_ahead = (self._predict(self._dropped(part), shown) for part in (z, ahead))
         errors = misfit(x_hat, replace(batch, mask=shown)) * weight
         static, dynamic = split_values(eigenvalues(operator), c.static_dim)
-        valid_steps = mask[:, 1:, None]
-        squared = ((z - ahead)[:, 1:].square() * valid_steps).sum()
+        gap = (x_hat.mean - x_ahead.mean).square().flatten(1).mean(1)  # (N,)
+        code_gap = (z - ahead).square().mean(-1)[:, 1:]
         return {
             "reconstruction": (c.w_reconstruction / self._values(), errors.sum(1).mean()),
-            "prediction": (c.w_prediction, (x_hat.mean - x_ahead.mean).square().mean()),
-            "code_prediction": (
-                c.w_code_prediction,
-                squared / (valid_steps.sum() * z.shape[2]).clamp(min=1),
-            ),
+            "prediction": (c.w_prediction, _mean(back_in_place(gap, shown), shown)),
+            "code_prediction": (c.w_code_prediction, _mean(code_gap, mask[:, 1:])),
             "spectral_static": (c.w_spectral, static_spectrum(static, c.static_rule).float()),
             "spectral_dynamic": (
                 c.w_spectral,
@@ -166,3 +172,8 @@ class SKD(Method):
     def _values(self) -> int:
         """Return how many values a sequence has."""
         return self.spec.length * math.prod(self.spec.frame)
+
+
+def _mean(values: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Scalar:
+    """Return the mean over valid steps of a sequence, then over the batch."""
+    return ((values * mask).sum(1) / mask.sum(1).clamp(min=1)).mean()
