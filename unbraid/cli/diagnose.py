@@ -1,4 +1,4 @@
-"""`unbraid diagnose`."""
+"""`unbraid diagnose` and `unbraid modes`."""
 
 from typing import Annotated
 
@@ -9,8 +9,9 @@ from unbraid.cli.use import Device, Run, SplitName
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the commands to the program."""
     app.command()(diagnose)
+    app.command()(modes)
 
 
 def diagnose(
@@ -33,3 +34,14 @@ def diagnose(
     tell("")
     for sentence in found["verdict"]:
         tell(f"- {sentence}")
+
+
+def modes(run: Run, split: SplitName = "test", device: Device = "auto") -> None:
+    """Show which Koopman mode of an skd run tells which factor; write modes.json and a figure."""
+    from unbraid.runs.run import torch_device
+    from unbraid.screen import Screen
+    from unbraid.workflows.evaluate.modes import measure_modes, modes_table
+
+    found = measure_modes(run, split=split, device=torch_device(device))
+    Screen().print(modes_table(found))
+    tell("% of the way from chance to certainty, by k-NN; modes.json has the numbers.")
