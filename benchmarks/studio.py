@@ -107,6 +107,7 @@ def main() -> None:
             f"{errors} errors, median {1e3 * statistics.median(times):.0f} ms, "
             f"p95 {1e3 * times[int(0.95 * len(times))]:.0f} ms"
         )
+        connection.close()  # the server has given up on it; the next request opens it again
         before = resident(pid)
         for count in range(1, SWAPS + 1):
             ask(connection, swap_path(key, items))

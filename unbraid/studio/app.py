@@ -1,5 +1,6 @@
 """The server: routes, their order, and how an error is answered."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from unbraid.studio.routes import compare, files, leak, look, swap, train
 from unbraid.studio.workspace import Workspace
 
 STATIC = Path(__file__).parent / "static"
+PREFETCH = 1.0  # seconds until the first run is opened unasked: the page itself comes first
 
 
 def make_app(workspace: Workspace, access: Access) -> Any:
@@ -31,7 +33,7 @@ def make_app(workspace: Workspace, access: Access) -> Any:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        workspace.prefetch()
+        asyncio.get_running_loop().call_later(PREFETCH, workspace.prefetch)
         yield
         workspace.work.close()
 

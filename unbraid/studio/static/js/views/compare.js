@@ -14,6 +14,7 @@ const percent = (share) => (share === null || share === undefined ? "–" : `${M
 /** Fill the view. */
 export async function show(root, { runs }) {
   const fitting = runs.filter((run) => run.run);
+  if (!chosen.has(state.run.key)) chosen.clear(); // another run was opened
   if (!chosen.size) for (const run of [state.run, ...alike(fitting), ...fitting]) if (chosen.size < 2 && fitting.some((one) => one.key === run.key)) chosen.add(run.key);
   const body = h("div", { class: "stack" });
   const boxes = fitting.map((run) => {
