@@ -157,7 +157,10 @@ def test_a_broken_toml_file_is_named(tmp_path: Path):
         ({"lr": 0.0}, "lr must be positive, got 0.0."),
         ({"epochs": 0}, "epochs must be at least 1, got 0."),
         ({"steps": -1}, "steps must not be negative, got -1."),
-        ({"batch_size": 1}, "batch_size must be 2 or more: batch statistics need company."),
+        (
+            {"batch_size": 1},
+            "batch_size must be 2 or more: batch normalisation needs at least two sequences.",
+        ),
     ],
 )
 def test_training_settings_that_cannot_work_are_refused(settings: dict, sentence: str):

@@ -107,18 +107,18 @@ class Batch:
 
     @staticmethod
     def full(x: Tensor) -> "Batch":
-        """Return a batch in which every element counts."""
+        """Return a batch in which every element is valid."""
         return Batch(x, torch.ones(x.shape[:2], dtype=torch.bool, device=x.device))
 
     @property
-    def counts(self) -> Tensor:
-        """Which elements count, broadcastable to `x`."""
+    def valid(self) -> Tensor:
+        """Which elements are valid (exist and are observed), broadcastable to `x`."""
         if self.observed is not None:
             return self.observed
         return self.mask.reshape(*self.mask.shape, *([1] * (self.x.ndim - 2)))
 
     @property
-    def known(self) -> Tensor:
+    def x_filled(self) -> Tensor:
         """The values, zeros where a single element of a step is not observed."""
         return self.x if self.observed is None else self.x.where(self.observed, 0.0)
 
@@ -192,13 +192,13 @@ class Posterior:
 class Prediction:
     """What a decoder says of x: a mean, and the log-variance where the likelihood has one.
 
-    `seen` are the logits of an element being observed at all, where the decoder tells that too.
+    `observed_logits` are those of an element being observed at all, where the decoder tells that.
     Axes are B T *F, or N *F for the N steps of a mask.
     """
 
     mean: Float[Tensor, "*shape"]
     log_var: Float[Tensor, "*shape"] | None = None
-    seen: Float[Tensor, "*shape"] | None = None
+    observed_logits: Float[Tensor, "*shape"] | None = None
 
 
 def chosen_steps(x: Shaped[Tensor, "B T *F"], mask: Steps) -> Shaped[Tensor, " N *F"]:

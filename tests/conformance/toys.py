@@ -40,7 +40,7 @@ def toy_batch(kind: Kind, *, seed: int = 0, ragged: bool = True) -> Batch:
 
 def spoil(batch: Batch, value: float) -> Batch:
     """Put `value` wherever an element does not count."""
-    return batch.with_x(batch.x.where(batch.counts, value))
+    return batch.with_x(batch.x.where(batch.valid, value))
 
 
 def pad(batch: Batch, steps: int) -> Batch:

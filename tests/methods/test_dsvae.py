@@ -4,7 +4,7 @@ import torch
 from tests.conformance.toys import KINDS, total, toy_batch, toy_method
 from unbraid.latents.posterior import FactorisedPosterior, FullPosterior, SequencePosterior
 from unbraid.objectives.divergence import kl, kl_standard
-from unbraid.objectives.reconstruction import misfit
+from unbraid.objectives.reconstruction import reconstruction_error
 
 POSTERIORS = {
     "sequence": SequencePosterior,
@@ -41,7 +41,7 @@ def test_the_loss_is_the_negative_evidence_bound():
     q = method.infer(batch)[1]
     torch.manual_seed(0)
     z = q.sample()
-    error = misfit(method.decoder(z, batch.mask), batch)
+    error = reconstruction_error(method.decoder(z, batch.mask), batch)
     prior = method.prior(z.d, batch.mask)
     bound = -(error.sum(1) + kl_standard(q.s) + kl(q.d, prior).sum(1)).mean()
     torch.manual_seed(0)

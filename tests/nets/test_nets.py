@@ -58,10 +58,10 @@ def test_the_scale_of_a_series_has_a_floor():
 
 def test_a_series_decoder_tells_what_is_observed_where_anything_can_be_missing():
     net, z = replace(NET, tells_gaps=True), Codes(torch.randn(2, 4), torch.randn(2, 3, 2))
-    seen = decoder_for(spec("series", missing=True), net, 6)(z).seen
+    seen = decoder_for(spec("series", missing=True), net, 6)(z).observed_logits
     assert seen is not None and seen.shape == (2, 3, 4, 3)
-    assert decoder_for(spec("series"), net, 6)(z).seen is None
-    assert decoder_for(spec("series", missing=True), NET, 6)(z).seen is None
+    assert decoder_for(spec("series"), net, 6)(z).observed_logits is None
+    assert decoder_for(spec("series", missing=True), NET, 6)(z).observed_logits is None
 
 
 @pytest.mark.parametrize(

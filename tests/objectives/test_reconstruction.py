@@ -3,7 +3,7 @@ import math
 import torch
 from torch.distributions import Normal
 
-from unbraid.objectives.reconstruction import misfit
+from unbraid.objectives.reconstruction import reconstruction_error
 from unbraid.records import Batch, Prediction
 
 MASK = torch.tensor([[True, True, True], [True, False, False]])
@@ -11,7 +11,7 @@ MASK = torch.tensor([[True, True, True], [True, False, False]])
 
 def test_without_a_variance_the_misfit_is_the_sum_of_squared_errors():
     x, x_hat = torch.rand(2, 3, 3, 4, 4), torch.rand(2, 3, 3, 4, 4)
-    error = misfit(Prediction(x_hat.flatten(0, 1)), Batch.full(x))
+    error = reconstruction_error(Prediction(x_hat.flatten(0, 1)), Batch.full(x))
     for i in range(2):
         for t in range(3):
             wanted = ((x[i, t] - x_hat[i, t]) ** 2).sum()
@@ -21,21 +21,23 @@ def test_without_a_variance_the_misfit_is_the_sum_of_squared_errors():
 def test_with_a_variance_the_misfit_is_the_negative_log_likelihood():
     x, mean, log_var = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5)
     likelihood = Normal(mean, (0.5 * log_var).exp()).log_prob(x)
-    error = misfit(Prediction(mean.flatten(0, 1), log_var.flatten(0, 1)), Batch.full(x))
+    error = reconstruction_error(
+        Prediction(mean.flatten(0, 1), log_var.flatten(0, 1)), Batch.full(x)
+    )
     torch.testing.assert_close(error, -likelihood.sum((-2, -1)))
 
 
 def test_a_hit_with_unit_variance_costs_half_log_two_pi_per_element():
     zeros = torch.zeros(1, 1, 2, 3)
-    error = misfit(Prediction(zeros[0], zeros[0]), Batch.full(zeros))
+    error = reconstruction_error(Prediction(zeros[0], zeros[0]), Batch.full(zeros))
     assert math.isclose(error.item(), 3 * math.log(2 * math.pi), rel_tol=1e-6)
 
 
 def test_padded_steps_have_no_misfit():
     x, zeros = torch.ones(2, 3, 5), torch.zeros(4, 5)
-    error = misfit(Prediction(zeros), Batch(x, MASK))
+    error = reconstruction_error(Prediction(zeros), Batch(x, MASK))
     assert error.tolist() == [[5.0, 5.0, 5.0], [5.0, 0.0, 0.0]]
-    likely = misfit(Prediction(zeros, zeros), Batch(x, MASK))
+    likely = reconstruction_error(Prediction(zeros, zeros), Batch(x, MASK))
     assert (likely[~MASK] == 0).all()
     assert (likely[MASK] > 0).all()
 
@@ -47,11 +49,11 @@ def test_unobserved_elements_have_no_misfit_and_no_gradient():
     x[~observed] = math.nan
     mean = torch.zeros(4, 2, 2, requires_grad=True)
     log_var = torch.zeros(4, 2, 2, requires_grad=True)
-    assert misfit(Prediction(mean), Batch(x, MASK, observed)).tolist() == [
+    assert reconstruction_error(Prediction(mean), Batch(x, MASK, observed)).tolist() == [
         [18.0, 36.0, 36.0],
         [36.0, 0.0, 0.0],
     ]
-    misfit(Prediction(mean, log_var), Batch(x, MASK, observed)).sum().backward()
+    reconstruction_error(Prediction(mean, log_var), Batch(x, MASK, observed)).sum().backward()
     seen = observed[MASK]
     assert (mean.grad[~seen] == 0).all()
     assert (log_var.grad[~seen] == 0).all()
@@ -64,7 +66,7 @@ def test_what_is_observed_costs_its_negative_log_probability():
     zeros = torch.zeros(1, 2)  # one step exists
     logits = torch.tensor([[2.0, 2.0]])
     batch = Batch(torch.zeros(1, 2, 2), mask, observed)
-    added = misfit(Prediction(zeros, zeros, logits), batch) - misfit(
+    added = reconstruction_error(Prediction(zeros, zeros, logits), batch) - reconstruction_error(
         Prediction(zeros, zeros), batch
     )
     p = 1 / (1 + math.exp(-2.0))

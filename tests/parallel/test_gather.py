@@ -13,7 +13,7 @@ from unbraid.objectives.contrastive import info_nce
 from unbraid.objectives.mutual import code_input, densities, static_dynamic
 from unbraid.parallel.batchnorm import share_statistics
 from unbraid.parallel.draws import SlicedDraws
-from unbraid.parallel.gather import gather, mean_terms, own, same_draws, together
+from unbraid.parallel.gather import gather, local_rows, mean_terms, same_draws, sharded_batch
 from unbraid.records import Codes, Gaussian, Posterior
 
 ROWS, STEPS, K, D = 6, 4, 5, 3
@@ -68,11 +68,11 @@ def work(rank: int, folder: str) -> None:
     mine = slice(3 * rank, 3 * rank + 3)
     weight.requires_grad_()
     torch.manual_seed(0)
-    with together(3):
+    with sharded_batch(3):
         found = terms(x[mine], mask[mine], weight)
         means = mean_terms({name: (1.0, value) for name, value in found.items()})
         codes, steps = gather((Codes(x[mine, 0], x[mine]), mask[mine]))
-        back, noise = own(codes.s), torch.randn_like(x[mine])
+        back, noise = local_rows(codes.s), torch.randn_like(x[mine])
         with same_draws():
             same = torch.randn_like(x[mine])
     torch.stack(list(found.values())).sum().backward()
@@ -80,7 +80,7 @@ def work(rank: int, folder: str) -> None:
     dist.all_reduce(weight.grad)
     here = slice(0, 5) if rank == 0 else slice(5, 12)  # unequal numbers of frames
     norm, y, grad = norm_of(*(part[here] for part in frames()))
-    with together(3):
+    with sharded_batch(3):
         pass
     alone = gather(x[mine])
     dist.destroy_process_group()
@@ -113,7 +113,7 @@ def test_outside_of_a_shared_step_nothing_is_gathered(two: list[dict[str, Tensor
     x, mask, _ = inputs()
     assert two[1]["alone"].shape == x[:3].shape
     assert gather((x, mask))[0] is x
-    assert own(x) is x
+    assert local_rows(x) is x
 
 
 def test_terms_and_their_gradient_are_those_of_the_whole_batch(two: list[dict[str, Tensor]]):

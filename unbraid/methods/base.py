@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from unbraid.latents.heads import some_steps
 from unbraid.latents.posterior import PooledPosterior
 from unbraid.nets import Decoder, Encoder
-from unbraid.objectives.reconstruction import misfit
+from unbraid.objectives.reconstruction import reconstruction_error
 from unbraid.records import Batch, Codes, Features, Kind, Posterior, Sequences, Spec, Terms
 from unbraid.settings import all_finite, at_least
 
@@ -154,7 +154,7 @@ class VariationalMethod(Method):
             always: steps that are decoded in any case and count for themselves alone.
         """
         shown, weight = shown_steps(self, batch.mask, always=always)
-        return misfit(self.decoder(z, shown), replace(batch, mask=shown)) * weight
+        return reconstruction_error(self.decoder(z, shown), replace(batch, mask=shown)) * weight
 
 
 def shown_steps(

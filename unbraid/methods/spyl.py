@@ -40,7 +40,7 @@ from unbraid.objectives.contrastive import info_nce_against
 from unbraid.objectives.divergence import flatten_steps, pairwise_kl
 from unbraid.objectives.evidence import negative_elbo
 from unbraid.objectives.mutual import densities, static_dynamic
-from unbraid.parallel.gather import gather, own, same_draws
+from unbraid.parallel.gather import gather, local_rows, same_draws
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms, back_in_place
 
 Pool = Literal["farthest", "middle", "middle+farthest", "random"]
@@ -153,8 +153,11 @@ class SPYL(VariationalMethod):
         first, second = Codes(z.s, drawn.d), Codes(drawn.s, z.d)
         if c.partner == "batch":
             others = torch.randperm(len(again), device=mask.device)
-            first, second = Codes(z.s, again.d[own(others)]), Codes(again.s[own(others)], z.d)
-        made = self._predict(first, second, torch.cat([mask[own(others)], batch.mask]))
+            first, second = (
+                Codes(z.s, again.d[local_rows(others)]),
+                Codes(again.s[local_rows(others)], z.d),
+            )
+        made = self._predict(first, second, torch.cat([mask[local_rows(others)], batch.mask]))
         s, d = gather((made.s.chunk(2), made.d.flatten(1).chunk(2)))
         if c.partner == "prior":
             return Bank(s[0], every), Bank(d[1], every)

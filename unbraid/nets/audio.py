@@ -19,7 +19,7 @@ class AudioEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Features:
         """Return the columns, zeros where nothing is known."""
-        return batch.x.where(batch.counts, 0.0)
+        return batch.x.where(batch.valid, 0.0)
 
 
 class AudioDecoder(nn.Module):

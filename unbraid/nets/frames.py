@@ -83,7 +83,7 @@ class FrameEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Features:
         """Return the features of every frame."""
-        return per_step(self._encode, batch.known, batch.mask)
+        return per_step(self._encode, batch.x_filled, batch.mask)
 
     def _encode(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K"]:
         x = x.contiguous(memory_format=torch.channels_last)

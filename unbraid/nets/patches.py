@@ -109,7 +109,7 @@ class PatchDecoder(nn.Module):
 
     def crop(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
         """Return the crops of x_t where d_t places the patches, mean over steps, flattened."""
-        x, mask = batch.known, batch.mask
+        x, mask = batch.x_filled, batch.mask
         rows, columns = self._matrices(d[mask])
         crops = (rows.transpose(-2, -1) @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
         return back_in_place(crops, mask).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)

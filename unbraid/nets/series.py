@@ -39,9 +39,9 @@ class SeriesEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Features:
         """Return the features of every window."""
-        x = batch.x.where(batch.counts, 0.0)
+        x = batch.x.where(batch.valid, 0.0)
         if self.sees_gaps:
-            x = torch.cat([x, batch.counts.expand_as(batch.x).to(x.dtype)], -1)
+            x = torch.cat([x, batch.valid.expand_as(batch.x).to(x.dtype)], -1)
         return per_step(self._encode, x, batch.mask)
 
     def _encode(self, x: Float[Tensor, "N W F"]) -> Float[Tensor, "N K"]:

@@ -23,7 +23,7 @@ _draws: SlicedDraws | None = None  # of the step that is shared just now
 
 
 @contextmanager
-def together(rows: int) -> Iterator[None]:
+def sharded_batch(rows: int) -> Iterator[None]:
     """Share a batch with the other processes, if there are any.
 
     Args:
@@ -61,7 +61,7 @@ def gather(rows: R) -> R:
     return _rebuilt(rows, whole)
 
 
-def own(rows: Tensor) -> Tensor:
+def local_rows(rows: Tensor) -> Tensor:
     """Return this process's slice of the rows of all, which undoes `gather`."""
     return rows if _draws is None else rows[_draws.mine]
 

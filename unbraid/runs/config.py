@@ -72,4 +72,6 @@ class TrainingConfig:
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
         at_least(self, 0, "keep_every", "patience", "min_epochs", "epoch_steps")
         if self.batch_size < 2:
-            raise ValueError("batch_size must be 2 or more: batch statistics need company.")
+            raise ValueError(
+                "batch_size must be 2 or more: batch normalisation needs at least two sequences."
+            )

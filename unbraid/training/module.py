@@ -11,7 +11,7 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from unbraid.methods.base import Method
-from unbraid.parallel.gather import mean_terms, together
+from unbraid.parallel.gather import mean_terms, sharded_batch
 from unbraid.records import Batch, Terms
 from unbraid.runs.config import TrainingConfig
 from unbraid.seeding import seed_draws
@@ -39,7 +39,7 @@ class TrainingModule(lightning.LightningModule):
     def training_step(self, batch: Batch, index: int) -> Tensor:
         step = self.global_step
         seed_draws(self.seed, "step", step)
-        with together(len(batch)):
+        with sharded_batch(len(batch)):
             terms = self.method.loss(batch, step)
             self.terms = mean_terms(terms)
         check_terms(self.terms, step)

@@ -27,7 +27,7 @@ def motion_signal(kind: Kind, batch: Batch) -> Labels:
     whose energy lies below the median of their sequence. Series: channels whose mean over the
     window has risen since the last window.
     """
-    x = batch.x.where(batch.counts, 0.0)
+    x = batch.x.where(batch.valid, 0.0)
     if kind == "audio":
         energy = x.mean(-1)
         median = energy.masked_fill(~batch.mask, torch.nan).nanmedian(1, keepdim=True).values
@@ -45,7 +45,7 @@ def _moving_cells(x: Tensor, batch: Batch) -> Labels:
 
 
 def _rising_channels(x: Tensor, batch: Batch) -> Labels:
-    counts = batch.counts.expand_as(x)
+    counts = batch.valid.expand_as(x)
     known = counts.any(2)  # (B, T, F)
     means = x.sum(2) / counts.sum(2).clamp(min=1)
     labels, both = torch.zeros_like(means), torch.zeros_like(known)

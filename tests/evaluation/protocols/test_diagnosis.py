@@ -100,7 +100,8 @@ def test_a_perfect_model_survives_the_cycle_and_each_code_explains_its_share():
     assert (found.sequences, found.batch) == (48, 16)
     assert found.static_units is found.dynamic_units is found.mutual is None
     assert verdict(found) == [
-        "No sign of leakage: after a swap s stays with its giver in 100 % of pairs and d in 100 %; "
+        "No sign of leakage: after a swap s stays with its source in 100 % of pairs and d in "
+        "100 %; "
         "both codes explain 100 % of the data."
     ]
 
@@ -115,7 +116,9 @@ def test_a_d_that_holds_everything_is_found_out():
     assert found.explained_by_static == pytest.approx(0.0, abs=1e-6)
     said = verdict(found)
     assert any(sentence.startswith("s adds little: d alone explains 100 %") for sentence in said)
-    assert any(sentence.startswith("d carries what stays: after a swap s") for sentence in said)
+    assert any(
+        sentence.startswith("d carries static information: after a swap s") for sentence in said
+    )
     assert not any("s carries" in sentence for sentence in said)
 
 
@@ -124,7 +127,7 @@ def test_an_s_that_holds_everything_is_found_out():
     assert found.dynamic_cycle.agreement == 0.0
     assert found.static_cycle.agreement == 1.0
     assert found.order_change > 0.5
-    assert any(sentence.startswith("s carries what moves") for sentence in verdict(found))
+    assert any(sentence.startswith("s carries dynamic information") for sentence in verdict(found))
 
 
 def test_an_s_that_depends_on_the_order_is_noticed():

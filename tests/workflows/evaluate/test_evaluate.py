@@ -176,7 +176,7 @@ def test_a_small_test_split_is_measured_and_reported(few: Path):
     page = report(few).read_text()
     metrics = json.loads((few / "metrics.json").read_text())
     assert {row["factor"] for row in metrics["probes"]} == {"who", "number"}
-    assert "nearest-neighbour" in page
+    assert "Probe accuracy (k-NN)" in page
 
 
 def test_a_measurement_that_fails_does_not_stop_the_others(

@@ -34,7 +34,7 @@ SAME = 1e-6  # cosines nearer than this are a tie
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A code after a swap, compared with its giver and with the other of the pair.
+    """A code after a swap, compared with its source and with the other of the pair.
 
     Cosines are of codes less their mean over the data (d: the trajectory, zeros at padding).
     """
@@ -135,7 +135,7 @@ def _first_look(method: Method, batches: Iterable[Batch]) -> tuple[list[Coded], 
     codes, sums = [], [torch.zeros(())] * 4
     for batch in batches:
         z = method.encode(batch)
-        counts, steps = batch.counts.expand_as(batch.x), batch.mask[..., None]
+        counts, steps = batch.valid.expand_as(batch.x), batch.mask[..., None]
         parts = (batch.x.where(counts, 0.0), counts, z.d.where(steps, 0.0), steps)
         sums = [part.double().sum(0) + total for total, part in zip(sums, parts, strict=True)]
         codes.append((z, batch.mask))
@@ -165,8 +165,8 @@ def _measure(method: Method, batch: Batch, z: Codes, means: _Means) -> dict[str,
 
 def _error(x_hat: Tensor, batch: Batch) -> Tensor:
     """Return the squared error, mean over counted elements."""
-    squared = (x_hat - batch.x).where(batch.counts, 0.0).square().double().sum()
-    return squared / batch.counts.expand_as(batch.x).sum()
+    squared = (x_hat - batch.x).where(batch.valid, 0.0).square().double().sum()
+    return squared / batch.valid.expand_as(batch.x).sum()
 
 
 def _cycles(

@@ -47,7 +47,7 @@ def held_out_nats(
         _check(method, terms)
         for name in sums.keys() & terms.keys():
             sums[name] += float(terms[name][1]) * len(batch) / len(part)
-        elements += float(batch.counts.expand_as(batch.x).sum()) / len(part)
+        elements += float(batch.valid.expand_as(batch.x).sum()) / len(part)
     error, cost = (sum(sums[name] for name in names) for names in (ERRORS, COSTS))
     return cost + (error if method.spec.kind == "series" else _best_variance(error, elements))
 
@@ -81,7 +81,7 @@ def leakage(found: Diagnosis) -> float:
     """Return how far a model is from explaining the data with codes that travel alone; 0 is best.
 
     1 − e · √(t_s · t_d). e is the share of the data both codes explain, 0 at least. t is how well
-    a code travels: after a swap it is compared with its giver's (kept) and with the other's code,
+    a code travels: after a swap it is compared with the source's (kept) and with the other's code,
     t = (1 + kept − other) / 2, between 0 (it went with the other), ½ (it tells nothing) and 1.
     """
     travels = math.sqrt(_travels(found.static_cycle) * _travels(found.dynamic_cycle))

@@ -131,14 +131,14 @@ def reconstruction_errors(
     part = split.select(np.unique(np.linspace(0, len(split) - 1, limit).astype(int)))
     total, count = torch.zeros((), device=device), torch.zeros((), device=device)
     for batch in part.batches(128, device):
-        counts = batch.counts.expand_as(batch.x)
+        counts = batch.valid.expand_as(batch.x)
         total = total + batch.x.where(counts, 0.0).double().sum(0)
         count = count + counts.sum(0)
     mean = (total / count.clamp(min=1)).float()
     error, spread = 0.0, 0.0
     for batch in part.batches(128, device):
         guesses = reconstruct(method, batch), mean.expand_as(batch.x)
-        a, b = ((x - batch.x).where(batch.counts, 0.0).double().square().sum() for x in guesses)
+        a, b = ((x - batch.x).where(batch.valid, 0.0).double().square().sum() for x in guesses)
         error, spread = error + float(a), spread + float(b)
     return error / max(float(count.sum()), 1.0), error / max(spread, 1e-12)
 

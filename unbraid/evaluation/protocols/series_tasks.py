@@ -93,7 +93,7 @@ def code_examples(
 def raw_examples(split: Split, factor: Factor) -> Examples:
     """Return the data as a model sees them: standardised, zeros and a flag where unobserved."""
     batch = split.take(slice(None))
-    x = batch.x.where(batch.counts, 0.0).flatten(2).numpy()
+    x = batch.x.where(batch.valid, 0.0).flatten(2).numpy()
     if batch.observed is not None:
         x = np.concatenate([x, batch.observed.flatten(2).numpy()], -1, dtype=np.float32)
     empty = np.zeros((len(x), 0), np.float32)
@@ -192,7 +192,7 @@ def _guessing(metric: str, train: Array, test: Array) -> float:
     return {"accuracy": chance(test), "auroc": 0.5, "auprc": float(np.mean(test == 1))}[metric]
 
 
-def _misfit(guess: Array, target: Array, classes: int) -> float:
+def _prediction_error(guess: Array, target: Array, classes: int) -> float:
     """Return what is compared on validation: mean −log p(class), or the absolute error."""
     if not classes:
         return mae(guess, target)
@@ -242,7 +242,7 @@ def _fit_net(parts: list[Examples], classes: int, seed: int) -> Array:
                 nn.utils.clip_grad_norm_(net.parameters(), CLIP)
                 optimiser.step()
             guess = _outputs(net, held_out, classes) * spread + centre
-            error = _misfit(guess, parts[1].target, classes)
+            error = _prediction_error(guess, parts[1].target, classes)
             if error < best:
                 best, kept = error, _outputs(net, test, classes) * spread + centre
     return kept
@@ -295,7 +295,7 @@ def _fit_boosted(parts: list[Examples], classes: int, seed: int) -> Array:
 def _best(outputs: Iterable[Array], parts: list[Examples], classes: int) -> Array:
     """Return, for test, the outputs of the candidate that is best on validation."""
     y = parts[1].target
-    return min(outputs, key=lambda out: _misfit(out[: len(y)], y, classes))[len(y) :]
+    return min(outputs, key=lambda out: _prediction_error(out[: len(y)], y, classes))[len(y) :]
 
 
 def _all_classes(found: Array, seen: Array, classes: int) -> Array:

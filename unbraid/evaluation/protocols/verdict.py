@@ -16,7 +16,7 @@ FEW_UNITS = 0.05  # share of active units below which a code is hardly used
 ADDS_NOTHING = 0.05
 # Share explained by both codes below which nothing can be said of them: untrained < 0, recipe 0.9.
 POOR = 0.5
-# Share of swapped pairs whose code must stay with its giver (0.5 is a coin): untrained 0.52, leaky
+# Share of swapped pairs whose code must stay with its source (0.5 is a coin): untrained 0.52, leaky
 # 0.42, recipe 0.98, oracle 1.
 AGREES = 0.75
 READABLE = 3.0  # times chance that retrieval without a swap must reach to say anything
@@ -30,8 +30,8 @@ class Advice:
     """What to try against a leak; each is measured to help (docs/evaluate.md).
 
     Attributes:
-        d: if d carries what stays.
-        s: if s carries what moves.
+        d: if d carries static information.
+        s: if s carries dynamic information.
         weights: the setting that weighs the KL term of each code; a method may have none.
     """
 
@@ -66,7 +66,7 @@ def verdict(
         )
     s, d = _pc(g.static_cycle.agreement), _pc(g.dynamic_cycle.agreement)
     return said or [
-        f"No sign of leakage: after a swap s stays with its giver in {s} of pairs and d in {d}; "
+        f"No sign of leakage: after a swap s stays with its source in {s} of pairs and d in {d}; "
         f"both codes explain {_pc(g.explained)} of the data."
     ]
 
@@ -99,10 +99,10 @@ def _swaps(g: Diagnosis, advice: Advice) -> Iterator[str]:
                 f"of {g.batch} is found in {_pc(cycle.unswapped)}; swaps say little about it."
             )
         elif cycle.agreement < AGREES:
-            what = "stays" if code == "s" else "moves"
+            what = "static" if code == "s" else "dynamic"
             yield (
-                f"{rest} carries what {what}: after a swap {code} agrees with its giver in "
-                f"{_pc(cycle.agreement)} of pairs, else with the giver of {rest}; "
+                f"{rest} carries {what} information: after a swap {code} agrees with its source in "
+                f"{_pc(cycle.agreement)} of pairs, else with the source of {rest}; "
                 f"{getattr(advice, rest)}."
             )
 

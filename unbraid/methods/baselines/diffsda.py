@@ -146,12 +146,12 @@ class DiffSDA(Method):
         """Return λ(σ) ‖D(x_t + σε) − x_t‖² of every step, summed over the values that count."""
         c, mask = self.config, batch.mask
         level = (c.noise_mean + c.noise_std * torch.randn(mask.shape, device=mask.device)).exp()
-        x = batch.x.where(batch.counts, 0.0)
+        x = batch.x.where(batch.valid, 0.0)
         noised = x + level.reshape(*mask.shape, *[1] * (x.ndim - 2)) * torch.randn_like(x)
-        noised = noised.where(batch.counts, 0.0)
+        noised = noised.where(batch.valid, 0.0)
         codes, sigma = chosen_steps(join(z), mask), chosen_steps(level, mask)
         x_hat = self.decoder(chosen_steps(noised, mask), sigma, codes)
-        counts = chosen_steps(batch.counts.expand_as(x), mask)
+        counts = chosen_steps(batch.valid.expand_as(x), mask)
         squared = (x_hat - chosen_steps(x, mask)).where(counts, 0.0).square().flatten(1).sum(1)
         return back_in_place(noise_weight(sigma, c.sigma_data) * squared, mask)
 

@@ -37,7 +37,7 @@ from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.critic import SequenceCritic, StepCritic
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
-from unbraid.objectives.reconstruction import misfit
+from unbraid.objectives.reconstruction import reconstruction_error
 from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place, chosen_steps
 
 
@@ -117,7 +117,7 @@ class MoCoGAN(Method):
         whole = critic_loss(self.sequence_critic(shown), self.sequence_critic(unmade))
         inference = self._inference(codes, fake.with_x(fake.x.detach()))
         with torch.no_grad(), frozen_statistics(self.encoder, self.decoder):
-            errors = misfit(self.decoder(self.encode(batch), mask), batch)
+            errors = reconstruction_error(self.decoder(self.encode(batch), mask), batch)
         return {
             "adversarial_step": (c.w_step, generator_loss(step_logits, mask)),
             "adversarial_sequence": (c.w_sequence, generator_loss(sequence_logits)),
@@ -144,4 +144,4 @@ class MoCoGAN(Method):
         """Return what critics see: noise on it, zeros where nothing counts."""
         x, sigma = batch.x, self.config.instance_noise
         x = x + sigma * torch.randn_like(x) if sigma and self.training else x
-        return batch.with_x(x.where(batch.counts, 0.0))
+        return batch.with_x(x.where(batch.valid, 0.0))

@@ -41,7 +41,7 @@ from unbraid.latents.koopman import KoopmanState, batch_operator, eigenvalues, p
 from unbraid.latents.stepwise import varying
 from unbraid.methods.base import Method, check_sizes, shown_steps
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.reconstruction import misfit
+from unbraid.objectives.reconstruction import reconstruction_error
 from unbraid.objectives.spectral import (
     DynamicRule,
     StaticRule,
@@ -142,7 +142,7 @@ class SKD(Method):
         ahead = torch.cat([z[:, :1], (z[:, :-1].double() @ operator).to(z.dtype)], 1)
         shown, weight = shown_steps(self, mask)
         x_hat, x_ahead = (self._predict(self._dropped(part), shown) for part in (z, ahead))
-        errors = misfit(x_hat, replace(batch, mask=shown)) * weight
+        errors = reconstruction_error(x_hat, replace(batch, mask=shown)) * weight
         static, dynamic = split_values(eigenvalues(operator), c.static_dim)
         gap = (x_hat.mean - x_ahead.mean).square().flatten(1).mean(1)  # (N,)
         code_gap = (z - ahead).square().mean(-1)[:, 1:]

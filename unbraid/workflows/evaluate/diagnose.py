@@ -139,21 +139,26 @@ def diagnosis_rows(g: Found) -> list[list[str]]:
     s, d = g["static_cycle"], g["dynamic_cycle"]
     low, high = g["mutual_range"]
     rows = [
-        ["swapped: cosine with its giver", f"{s['kept']:.2f}", f"{d['kept']:.2f}", "1"],
-        ["swapped: cosine with the other", f"{s['other']:.2f}", f"{d['other']:.2f}", "near 0"],
-        ["swapped: nearer to its giver", _pc(s["agreement"]), _pc(d["agreement"]), "100 %"],
+        ["swap consistency: cosine with source", f"{s['kept']:.2f}", f"{d['kept']:.2f}", "1"],
         [
-            f"swapped: found among {g['batch']}",
-            *(_pc(code["retrieval"]) for code in (s, d)),
-            "as unswapped",
+            "swap consistency: cosine with the other",
+            f"{s['other']:.2f}",
+            f"{d['other']:.2f}",
+            "near 0",
         ],
-        ["unswapped: found", _pc(s["unswapped"]), _pc(d["unswapped"]), "100 %"],
+        ["swap consistency: nearer to source", _pc(s["agreement"]), _pc(d["agreement"]), "100 %"],
         [
-            f"explained alone (both: {_pc(g['explained'])})",
+            f"retrieval@1 among {g['batch']}, swapped",
+            *(_pc(code["retrieval"]) for code in (s, d)),
+            "as not swapped",
+        ],
+        ["retrieval@1, not swapped", _pc(s["unswapped"]), _pc(d["unswapped"]), "100 %"],
+        [
+            f"variance explained (both: {_pc(g['explained'])})",
             *(_pc(g[f"explained_by_{name}"]) for name in ("static", "dynamic")),
             "less than both",
         ],
-        ["change by shuffled frames", f"{g['order_change']:.2f}", "", "near 0"],
+        ["change of s by shuffled frames", f"{g['order_change']:.2f}", "", "near 0"],
     ]
     if g["static_units"]:
         units = (g["static_units"], g["dynamic_units"])

@@ -12,9 +12,9 @@ from unbraid.workflows.evaluate.diagnose import diagnosis_rows
 
 Metrics = dict[str, Any]
 NAMES = {
-    "svc": "a support-vector classifier",
-    "forest": "a random forest",
-    "knn": "a nearest-neighbour vote",
+    "svc": "SVC",
+    "forest": "random forest",
+    "knn": "k-NN",
 }
 SCORES = {
     "accuracy": "accuracy_pct",
@@ -38,7 +38,7 @@ def all_tables(metrics: Metrics) -> list[Table]:
         return made
     note = f"Measured on {metrics['diagnosis']['sequences']} test sequences, without labels."
     rows = diagnosis_rows(metrics["diagnosis"])
-    return [*made, Table("Leakage without labels", ("", "s", "d", "wanted"), rows, note)]
+    return [*made, Table("Diagnosis without labels", ("", "s", "d", "wanted"), rows, note)]
 
 
 def on_screen(table: Table) -> ScreenTable:
@@ -79,7 +79,7 @@ def _probe_tables(metrics: Metrics) -> list[Table]:
         by.setdefault(row["classifier"], {}).setdefault(row["factor"], {})[row["code"]] = row
     return [
         Table(
-            f"What {NAMES[name]} reads from each code",
+            f"Probe accuracy ({NAMES[name]})",
             ("factor", "from s", "from d", "chance", "wanted"),
             [_probe_row(factor, codes) for factor, codes in factors.items()],
             f"Accuracy on frozen codes of {metrics['sequences']} test sequences, random 80/20 "
@@ -132,7 +132,7 @@ def _judge_table(judged: Metrics) -> Table:
         for factor, kept in by.items()
     ]
     return Table(
-        "What a judge sees in generated sequences",
+        "Judge accuracy on generated sequences",
         ("factor", "s kept", "d kept", "both", "data", "chance", "wanted"),
         rows,
         f"One code kept, the other drawn from the prior, {judged['repeats']} times for each of "

@@ -166,13 +166,13 @@ def _train(job: SeedRun, console: Console | None) -> Outcome:
     else:
         kept = read_plan(config)
         _check_same(kept, plan, job.path)
-        if _has_had(run, kept, plan):
+        if _budget_used(run, kept, plan):
             return "there"
         resume(run.path, settings=job.budget.settings, **how)
     return "made" if run.about["training"]["finished"] else "interrupted"
 
 
-def _has_had(run: Run, kept: Plan, plan: Plan) -> bool:
+def _budget_used(run: Run, kept: Plan, plan: Plan) -> bool:
     """Say whether a run was trained to its end, or for as long as is wanted."""
     if not (run.path / "model.json").is_file():
         return False
