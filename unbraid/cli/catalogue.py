@@ -32,6 +32,7 @@ def methods(
 ) -> None:
     """Show the methods, or the settings and presets of one."""
     from unbraid.methods import find_method, method_names
+    from unbraid.runs.costs import COSTS, cost_words
     from unbraid.runs.plan import preset_names
     from unbraid.runs.recipes import recommended_for
     from unbraid.settings import as_table, flat
@@ -44,6 +45,7 @@ def methods(
             "settings": as_table(cls.Config()),
             "presets": preset_names(key),
             "recommended": recommended_for(key),
+            "step_cost": COSTS.get(key, {}),
         }
         for key, cls in chosen.items()
     ]
@@ -59,8 +61,12 @@ def methods(
             [[name, str(value)] for name, value in flat(facts[0]["settings"], "method.")],
         )
     else:
-        rows = [[f["name"], f["paper"], ", ".join(f["recommended"]) or "-"] for f in facts]
-        _table(["method", "paper", "recommended for"], rows)
+        rows = [
+            [f["name"], f["paper"], cost_words(f["name"]), ", ".join(f["recommended"]) or "-"]
+            for f in facts
+        ]
+        _table(["method", "paper", "kinds of data, cost of a step", "recommended for"], rows)
+        typer.echo("\ncost of a step: CPU time, dsvae = 1, measured with recommended presets")
         for fact in facts:
             for kind, why in fact["recommended"].items():
                 typer.echo(f"\n{fact['name']} for {kind}: {why}")
