@@ -41,7 +41,8 @@ def server(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> I
     x = np.random.default_rng(0).normal(size=(20, 12, 3)).astype(np.float32)
     np.savez(folder / "mine.npz", x=x, machine=np.array([NAME, "b"] * 10))
     places = Places(runs=tmp_path_factory.mktemp("new"), folders=(folder,))
-    workspace = make_workspace([str(path) for path in runs.values()], places)
+    targets = [*runs.values(), folder / "mine.npz"]
+    workspace = make_workspace([str(path) for path in targets], places)
     opened = socket.create_server(("127.0.0.1", 0))
     access = new_access("127.0.0.1", opened.getsockname()[1])
     config = uvicorn.Config(make_app(workspace, access), log_level="error")
@@ -160,6 +161,14 @@ def test_own_input_is_taken_and_what_does_not_fit_is_refused(page, tmp_path):
     wrong.write_text("a,b\n1,2\n")
     page.set_input_files("input[type=file]", wrong)
     page.wait_for_selector(".toast.bad >> text=about video")
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_labels_that_are_markup_are_shown_as_text(page):
+    page.select_option("#tools select", label=page.locator("#tools option").last.inner_text())
+    page.wait_for_selector("text=No model yet")
+    _settled(page)
+    assert NAME in page.locator("option").all_inner_texts()
     assert page.locator("img[src=x]").count() == 0
 
 

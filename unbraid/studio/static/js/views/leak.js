@@ -42,8 +42,9 @@ function matrix(factors, open) {
       "aria-label": `${row.factor} from ${code}: ${percent(share)}, ${wanted ? "wanted" : share > 0.2 ? "a leak" : "no leak"}; ${PROBES[row[`${code}_by`]]}; chance ${percent(row.chance)}`,
       onclick: () => press(button, row, code),
     }, h("b", { class: "num" }, percent(share)), h("span", { class: "small" }, row[`${code}_by`]));
-    button.style.background = `color-mix(in oklab, var(--${wanted ? "s" : "d"}) ${Math.round(12 + 78 * share)}%, var(--card))`;
-    if (share > 0.42) button.style.color = "var(--paper)";
+    const colour = `var(--${wanted ? "s" : "d"})`;
+    button.style.background = `color-mix(in oklab, ${colour} ${Math.round(5 + 40 * share)}%, var(--card))`; // text stays readable
+    button.style.boxShadow = `inset 0 -${Math.round(6 * share)}px ${colour}`;
     cells.push(button);
     return h("td", {}, button);
   };

@@ -44,6 +44,8 @@ function intro(run) {
     parts.push(h("p", { class: "quiet" }, "Drag one sequence onto another: the lower one keeps ",
       h("span", { class: "code s" }, "s"), " (what stays) and takes ", h("span", { class: "code d" }, "d"),
       " (what moves) of the dragged one. With the keyboard: press s or d on a card."));
+    if (!page && run.items.length) parts.push(h("p", { class: "small quiet" }, "All codes as Parquet: ",
+      ["s", "d"].map((code) => [h("a", { href: `api/runs/${run.key}/codes/${code}.parquet`, download: "" }, code), " "])));
   }
   return h("header", { class: "stack tight" }, parts);
 }
