@@ -138,6 +138,7 @@ POINTS = [
 
 def test_an_installed_package_adds_a_method_and_a_data_set(monkeypatch, catalogue):
     monkeypatch.setattr("unbraid.plugins.entry_points", EntryPoints(POINTS).select)
+    monkeypatch.setattr("unbraid.plugins._points", unbraid.plugins._points.__wrapped__)  # anew
     monkeypatch.setattr("unbraid.data.DATASETS", dict(unbraid.data.DATASETS))
     assert unbraid.methods.find_method("theirs") is Toy
     assert "theirs" in unbraid.methods.method_names()

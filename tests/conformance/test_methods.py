@@ -26,27 +26,6 @@ from unbraid.records import Batch, Codes, Kind
 WITHOUT_GRADIENT: dict[tuple[str, str, str], str] = {}
 """(method, kind, parameter) -> why it needs none."""
 
-ELBO = ("reconstruction", "kl_static", "kl_dynamic")
-SPECTRAL = ("spectral_static", "spectral_dynamic")
-ADVERSARIAL = ("adversarial_step", "adversarial_sequence", "critic_step", "critic_sequence")
-CONTRAST = ("mi_static", "mi_dynamic", "mi_static_dynamic")
-TERMS: dict[str, tuple[str, ...]] = {
-    "dsvae": ELBO,
-    "cdsvae": (*ELBO, *CONTRAST),
-    "spyl": (*ELBO, *CONTRAST),
-    "dbse": ("reconstruction", "static_reconstruction", "kl_static", "kl_dynamic"),
-    "placed": ELBO,
-    "vae": ELBO,
-    "gpvae": ELBO,
-    "glr": (*ELBO, "counterfactual"),
-    "s3vae": (*ELBO, "triplet", "motion", "mi_static_dynamic"),
-    "rwae": ("reconstruction", "penalty_static", "penalty_dynamic"),
-    "fhvae": (*ELBO, "discriminative"),
-    "mocogan": (*ADVERSARIAL, "inference", "reconstruction"),
-    "diffsda": ("reconstruction", "prior_static", "prior_dynamic"),
-    "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
-}
-
 Limits = dict[str, float]
 TOLERANCE: dict[Format, Limits] = {
     "fp32": {"rtol": 1e-5, "atol": 1e-6},

@@ -8,6 +8,7 @@ from unbraid.records import Kind
 
 ELBO = ("reconstruction", "kl_static", "kl_dynamic")
 SPECTRAL = ("spectral_static", "spectral_dynamic")
+ADVERSARIAL = ("adversarial_step", "adversarial_sequence", "critic_step", "critic_sequence")
 CONTRAST = ("mi_static", "mi_dynamic", "mi_static_dynamic")
 TERMS: dict[str, tuple[str, ...]] = {
     "dsvae": ELBO,
@@ -18,6 +19,11 @@ TERMS: dict[str, tuple[str, ...]] = {
     "vae": ELBO,
     "gpvae": ELBO,
     "glr": (*ELBO, "counterfactual"),
+    "s3vae": (*ELBO, "triplet", "motion", "mi_static_dynamic"),
+    "rwae": ("reconstruction", "penalty_static", "penalty_dynamic"),
+    "fhvae": (*ELBO, "discriminative"),
+    "mocogan": (*ADVERSARIAL, "inference", "reconstruction"),
+    "diffsda": ("reconstruction", "prior_static", "prior_dynamic"),
     "skd": ("reconstruction", "prediction", "code_prediction", *SPECTRAL),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from unbraid.data.corpus import Corpus, Split
 from unbraid.data.readers.own import is_path, kind_of, load_own, own_options
-from unbraid.plugins import load_plugin, plugin_names
+from unbraid.plugins import add_entry, load_plugin, plugin_names
 from unbraid.settings import build, closest
 
 __all__ = [
@@ -171,9 +171,7 @@ def register_dataset(name: str, entry: Entry) -> None:
         raise TypeError(f"a data set is registered as unbraid.data.Entry, got {entry!r}.")
     if entry.kind not in ("video", "audio", "series"):
         raise ValueError(f"{name}: kind must be video, audio or series, got {entry.kind!r}.")
-    if DATASETS.get(name, entry) != entry:
-        raise ValueError(f"there is a data set '{name}' already. Choose another name.")
-    DATASETS[name] = entry
+    add_entry(DATASETS, name, entry, what="data set")
 
 
 def data_options(name: str, table: Mapping[str, Any], *, where: str) -> Any:

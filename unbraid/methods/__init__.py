@@ -20,7 +20,7 @@ from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.placed import Placed
 from unbraid.methods.spyl import SPYL
-from unbraid.plugins import load_plugin, plugin_names
+from unbraid.plugins import add_entry, load_plugin, plugin_names
 from unbraid.records import Spec
 from unbraid.safety.limits import check_memory
 from unbraid.settings import closest
@@ -116,11 +116,7 @@ def register_method(name: str, cls: object) -> None:
         raise TypeError(
             f"{cls.__name__} has no Config: a dataclass of its settings, with defaults."
         )
-    if not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-_"):
-        raise ValueError(f"a name has small letters, digits and dashes, got {name!r}.")
-    if METHODS.get(name, cls) is not cls and not _same_source(METHODS[name], cls):
-        raise ValueError(f"there is a method '{name}' already: {METHODS[name]!r}. Choose another.")
-    METHODS[name] = cls
+    add_entry(METHODS, name, cls, what="method", same=_same_source)
 
 
 def _same_source(one: type, other: type) -> bool:

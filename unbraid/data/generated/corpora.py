@@ -12,6 +12,19 @@ from unbraid.records import Factor, Spec
 Bools = NDArray[np.bool_]
 
 
+def sticky_states(
+    shape: tuple[int, int], classes: int, stay: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw a Markov chain per row: the next state is the same with probability `stay`.
+
+    Otherwise it is any other one, all alike; so is the first.
+    """
+    moves = rng.integers(1, classes, shape)
+    moves[rng.random(shape) < stay] = 0
+    moves[:, 0] = rng.integers(0, classes, shape[0])
+    return moves.cumsum(1) % classes
+
+
 def series_corpus(
     name: str,
     x: NDArray[Any],

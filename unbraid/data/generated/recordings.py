@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Corpus
-from unbraid.data.generated.corpora import series_corpus
+from unbraid.data.generated.corpora import series_corpus, sticky_states
 from unbraid.records import Factor
 from unbraid.settings import at_least
 
@@ -77,11 +77,7 @@ def load(config: Config) -> Corpus:
 
 def _activities(count: int, rng: np.random.Generator) -> Ints:
     """Draw (recordings, windows) activities."""
-    shape = (count, PIECES * WINDOWS)
-    moves = rng.integers(1, len(ACTIVITIES), shape)
-    moves[rng.random(shape) < _STAY] = 0
-    moves[:, 0] = rng.integers(0, len(ACTIVITIES), count)
-    return moves.cumsum(1) % len(ACTIVITIES)
+    return sticky_states((count, PIECES * WINDOWS), len(ACTIVITIES), _STAY, rng)
 
 
 def _recordings(person: Ints, activity: Ints, rng: np.random.Generator) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Corpus
-from unbraid.data.generated.corpora import series_corpus
+from unbraid.data.generated.corpora import series_corpus, sticky_states
 from unbraid.records import Factor
 from unbraid.safety.limits import check_generated
 from unbraid.settings import at_least
@@ -67,7 +67,7 @@ def load(config: Config) -> Corpus:
     rng = np.random.default_rng(config.seed)
     count = config.train + config.validation + config.test
     machine, level = rng.integers(0, 4, count), rng.integers(0, 3, count)
-    state = _draw_states(count, config.windows, rng)
+    state = sticky_states((count, config.windows), len(STATES), _STAY, rng)
     lengths = rng.integers(config.windows // 2, config.windows + 1, count)
     x = _readings(machine, level, _inner(state, config.window, rng), rng)
     x = x.reshape(count, config.windows, config.window, len(CHANNELS))
@@ -94,14 +94,6 @@ def load(config: Config) -> Corpus:
     }
     counts = (config.train, config.validation, config.test)
     return series_corpus("toy-series", x, known, labels, counts=counts, facts=facts)
-
-
-def _draw_states(count: int, windows: int, rng: np.random.Generator) -> Ints:
-    """Draw (count, windows) states: stay with probability 0.6, else go to any other."""
-    moves = rng.integers(1, len(STATES), (count, windows))
-    moves[rng.random((count, windows)) < _STAY] = 0
-    moves[:, 0] = rng.integers(0, len(STATES), count)
-    return moves.cumsum(1) % len(STATES)
 
 
 def _inner(state: Ints, window: int, rng: np.random.Generator) -> Floats:

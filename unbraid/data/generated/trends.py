@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Corpus
-from unbraid.data.generated.corpora import Bools, series_corpus
+from unbraid.data.generated.corpora import Bools, series_corpus, sticky_states
 from unbraid.records import Factor
 from unbraid.settings import at_least
 
@@ -51,7 +51,7 @@ def load(config: Config) -> Corpus:
     rng = np.random.default_rng(config.seed)
     counts = (config.train, config.validation, config.test)
     site = rng.integers(0, SITES, sum(counts))
-    state = _states(len(site), rng)
+    state = sticky_states((len(site), DAYS), len(STATES), _STAY, rng)
     x, known = _readings(site, state, rng), _observed(len(site), rng)
     facts = {
         "static": (Factor(name="site", classes=SITES),),
@@ -60,13 +60,6 @@ def load(config: Config) -> Corpus:
     }
     labels = {"site": site, "state": state}
     return series_corpus("toy-trends", x, known, labels, counts=counts, facts=facts)
-
-
-def _states(count: int, rng: np.random.Generator) -> Ints:
-    moves = rng.integers(1, len(STATES), (count, DAYS))
-    moves[rng.random((count, DAYS)) < _STAY] = 0
-    moves[:, 0] = rng.integers(0, len(STATES), count)
-    return moves.cumsum(1) % len(STATES)
 
 
 def _readings(site: Ints, state: Ints, rng: np.random.Generator) -> Floats:

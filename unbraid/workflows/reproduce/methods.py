@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.files import write_text
-from unbraid.workflows.reproduce.plan import Metric, find_comparison
+from unbraid.workflows.reproduce.plan import Metric, find_comparison, lead
 from unbraid.workflows.reproduce.words import comparison_of, known, number
 
 Result = dict[str, Any]
@@ -26,11 +26,10 @@ def standing(row: Result) -> str:
     """
     if row["published"] is None or row["mean"] is None:
         return ""
-    lead = row["mean"] - row["published"]
-    lead = lead if row["better"] == "up" else -lead
-    if lead >= 0:
+    ahead = lead(row["mean"], row["published"], row["better"])
+    if ahead >= 0:
         return "better"
-    return "within" if -lead <= (row["std"] or 0.0) else "worse"
+    return "within" if -ahead <= (row["std"] or 0.0) else "worse"
 
 
 def by_method(found: Sequence[Result]) -> str:

@@ -86,6 +86,15 @@ class Metric:
     target: float | None = None  # for the best method
 
 
+def lead(value: float | int, other: float | int, better: str) -> float | int:
+    """Return by how much a value is better than another; `better` is "up" or "down".
+
+    >>> lead(7.0, 7.5, "down")
+    0.5
+    """
+    return value - other if better == "up" else other - value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperFinding:
     """What a paper found: `row` is better than `than` by a metric, or alike `within` so much."""

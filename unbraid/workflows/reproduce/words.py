@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from unbraid.workflows.reproduce.plan import RAW, Comparison, Metric, PaperFinding, find_comparison
+from unbraid.workflows.reproduce.plan import (
+    RAW,
+    Comparison,
+    Metric,
+    PaperFinding,
+    find_comparison,
+    lead,
+)
 
 Result = dict[str, Any]
 COLUMNS = (
@@ -160,13 +167,12 @@ def _against(metric: Metric, target: float, rows: Sequence[Result]) -> tuple[str
     wanted = f"wanted {'≥' if metric.better == 'up' else '≤'} {target:g}"
     if not found:
         return "not measured", f"{metric.name} ({wanted})"
-    up = 1 if metric.better == "up" else -1
-    best = max(found, key=lambda row: up * row["mean"])
-    lead = up * (best["mean"] - target)
+    best = max(found, key=lambda row: lead(row["mean"], target, metric.better))
+    ahead = lead(best["mean"], target, metric.better)
     value = f"{metric.name} {number(best['mean'], metric.name)} ({best['method']}; {wanted}"
-    if lead >= 0:
+    if ahead >= 0:
         return "met", f"{value})"
-    return "missed", f"{value}, {number(-lead, metric.name)} off)"
+    return "missed", f"{value}, {number(-ahead, metric.name)} off)"
 
 
 FOUND = ("seen", "within the noise", "opposite", "not measured")
@@ -184,10 +190,9 @@ def _seen(finding: PaperFinding, comparison: Comparison, rows: Sequence[Result])
     one, other = by.get(labels[finding.row]), by.get(labels[finding.than])
     if not one or not other or None in (one["mean"], other["mean"]):
         return "not measured"
-    lead = one["mean"] - other["mean"]
-    lead = lead if one["better"] == "up" else -lead
+    ahead = lead(one["mean"], other["mean"], one["better"])
     if finding.within:
-        return "seen" if abs(lead) <= finding.within else "opposite"
-    if abs(lead) <= max(one["std"] or 0.0, other["std"] or 0.0):
+        return "seen" if abs(ahead) <= finding.within else "opposite"
+    if abs(ahead) <= max(one["std"] or 0.0, other["std"] or 0.0):
         return "within the noise"
-    return "seen" if lead > 0 else "opposite"
+    return "seen" if ahead > 0 else "opposite"
