@@ -218,17 +218,16 @@ def test_a_signal_stops_after_the_present_step_and_saves(
 
 
 @pytest.mark.parametrize(
-    ("method", "more"),
+    ("method", "optimizer", "more"),
     [
-        ("skd", {}),
-        ("diffsda", {"width": 8}),
-        ("rwae", {"static_penalty": "gan", "dynamic_penalty": "gan", "critic_width": 8}),
-        ("mocogan", {}),
+        ("skd", "adam", {}),
+        ("diffsda", "adam", {"width": 8}),
+        ("rwae", "muon", {"static_penalty": "gan", "dynamic_penalty": "gan", "critic_width": 8}),
+        ("mocogan", "adam", {}),
     ],
 )
-@pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_running_sums_and_critics_resume_exactly(
-    method: str, more: dict, optimizer: str, data: str, tmp_path: Path, monkeypatch
+    method: str, optimizer: str, more: dict, data: str, tmp_path: Path, monkeypatch
 ):
     training = TRAINING | {"optimizer": optimizer, "beta1": 0.5, "critic_lr": 1e-4, "steps": 6}
     sizes = {k: v for k, v in TINY.items() if k in ("static_dim", "dynamic_dim", "net")}

@@ -14,6 +14,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command()(evaluate)
     app.command()(report)
+    app.command()(compare)
 
 
 def evaluate(
@@ -45,6 +46,29 @@ def evaluate(
         console.print(f"not measured: {name}: {reason}.", soft_wrap=True)
     for sentence in metrics["verdict"]:
         console.print(f"- {sentence}", soft_wrap=True)
+
+
+def compare(
+    data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")],
+    methods: Annotated[str, typer.Option(help="Two or more, e.g. dsvae,glr,skd.")],
+    max_minutes: Annotated[float, typer.Option(help="Of each training [those of its preset].")] = 0,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="One setting for all; repeat for more.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of every run.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of run folders.")] = Path("runs"),
+    device: Device = "auto",
+) -> None:
+    """Train several methods on your data, measure them, and write one page with a leaderboard."""
+    from unbraid.settings import merge, parse_sets
+    from unbraid.workflows.evaluate.contest import compare_methods
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    settings = merge({"training": {"max_minutes": max_minutes}}, parse_sets(sets or []))
+    page = compare_methods(
+        data, names, settings=settings, seed=seed, out=out, say=tell, device=device
+    )
+    tell(f"wrote {page}")
 
 
 def report(

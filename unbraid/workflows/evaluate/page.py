@@ -1,5 +1,6 @@
 """Pages: one run, or several beside each other."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -72,13 +73,19 @@ def report(run: RunLike, *, judge: str = "", device: str = "cpu") -> Path:
 def compare(
     paths: Sequence[str | Path], out: Path, *, judge: str = "", device: str = "cpu"
 ) -> Path:
-    """Write `report.html` into `out`: the main figures of several runs and a swap of each."""
+    """Write `report.html` into `out`: the main figures of several runs, a swap and leaks of each.
+
+    Runs with labels are ordered by separation, the best first.
+    """
     runs = [opened(path, device) for path in paths]
     found = [measured(Job(run, judge)) for run in runs]
+    order = sorted(range(len(runs)), key=lambda i: -_score(found[i]))  # the best first
+    runs, found = [runs[i] for i in order], [found[i] for i in order]
     columns, rows = comparison_rows(found)
-    for run in runs:
+    for run, metrics in zip(runs, found, strict=True):
         use.swap(run, use.Source(count=2), run.path / "figures")
-    shown = [picture for run in runs for picture in _saved(run, ("swap",))]
+        _draw_leaks(run, metrics)
+    shown = [picture for run in runs for picture in _saved(run, ("swap", "leaks"))]
     data = ", ".join(sorted({data_title(m["data"]) for m in found}))
     page = Page(
         title=f"{len(runs)} runs on {data}",
@@ -94,14 +101,15 @@ def compare(
 
 def comparison_rows(found: Sequence[Metrics]) -> tuple[list[str], list[list[str]]]:
     """Return columns and one row per run of the figures that compare."""
-    columns = ["run", "minutes", "parameters", "error", "s gap", "d gap"]
+    columns = ["run", "minutes", "parameters", "error", "separation", "s gap", "d gap"]
     judged = any("judge" in metrics for metrics in found)
     rows = []
     for m in found:
         gap = [f"{100 * m['gaps'][k]:.1f} %" if m["gaps"] else "-" for k in ("s_gap", "d_gap")]
         minutes = f"{m['training']['minutes']:.2f}"
         head = [f"{m['method']} ({m['preset']}, seed {m['seed']})", minutes]
-        row = [*head, f"{m['parameters']:,}", f"{m['reconstruction_mse']:.5f}", *gap]
+        score = f"{_score(m):.0f}" if m.get("separation") else "-"
+        row = [*head, f"{m['parameters']:,}", f"{m['reconstruction_mse']:.5f}", score, *gap]
         rows.append([*row, *(_judged(m) if judged else [])])
     return columns + (["dynamic, d kept", "static, s kept"] if judged else []), rows
 
@@ -177,9 +185,7 @@ def pictures(job: Job, metrics: Metrics) -> tuple[list[Picture], dict[str, str]]
     rows, held_out = (read_curves(run.path / name) for name in ("log.csv", "validation.csv"))
     if rows:  # a run of a few steps has none yet
         save_figure(loss_curves(rows, held_out), folder / "loss.png", {"log": rows})
-    if metrics.get("separation"):
-        matrix = leak_matrix(metrics["separation"]["factors"])
-        save_figure(matrix, folder / "leaks.png", {"factors": metrics["separation"]["factors"]})
+    _draw_leaks(run, metrics)
     if metrics.get("probes"):
         bars = probe_bars([ProbeRow(**row) for row in metrics["probes"]])
         save_figure(bars, folder / "probes.png", {"probes": metrics["probes"]})
@@ -189,6 +195,19 @@ def pictures(job: Job, metrics: Metrics) -> tuple[list[Picture], dict[str, str]]
         for title, caption, path in drawn(folder)
     ]
     return [*_saved(run, tuple(CAPTIONS)), *analyses], failed
+
+
+def _draw_leaks(run: OpenedRun, metrics: Metrics) -> None:
+    if metrics.get("separation"):
+        factors = metrics["separation"]["factors"]
+        path = run.path / "figures" / "leaks.png"
+        save_figure(leak_matrix(factors), path, {"factors": factors})
+
+
+def _score(metrics: Metrics) -> float:
+    """Return the separation of a run in percent, -inf if it has none."""
+    found = metrics.get("separation")
+    return 100 * float(found["separation"]) if found else -math.inf
 
 
 def at_a_glance(shown: Sequence[Picture]) -> tuple[list[Picture], list[Picture]]:
