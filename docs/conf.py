@@ -1,5 +1,7 @@
 """Sphinx: `make docs` builds the site into docs/_build, warnings are errors."""
 
+import re
+
 import unbraid
 
 project = "unbraid"
@@ -34,3 +36,16 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "abort_on_example_error": True,
 }
+
+
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([\w./-]+)(?:#[\w-]*)?\)")
+
+
+def _outside(app: object, docname: str, source: list[str]) -> None:
+    """Name files above docs/, which are no pages of the site, instead of linking to them."""
+    source[0] = OUTSIDE.sub(r"\1 (`\2` in the repository)", source[0])
+
+
+def setup(app: object) -> None:
+    """Hook into Sphinx."""
+    app.connect("source-read", _outside)  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+LARGEST = 1400  # MB on disk with CPU torch, which alone takes 754
 ASKED = os.environ.get("UNBRAID_RELEASE") == "1"
 pytestmark = [
     pytest.mark.slow,
@@ -55,7 +56,7 @@ def test_an_installed_package_fits_evaluates_and_reports_elsewhere(form, dist, t
     seconds = time.monotonic() - began
     size = run("du", "-sm", tmp_path / "env", cwd=tmp_path).split()[0]
     print(f"{form}: {seconds:.0f} s, {size} MB")  # noqa: T201
-    assert int(size) <= 1300
+    assert int(size) <= LARGEST
     sizes = ["--set", "data.train=32", "--set", "data.validation=8", "--set", "data.test=16"]
     run(bin_ / "unbraid", "fit", "toy-sprites", "--set", "training.steps=4", *sizes, cwd=tmp_path)
     folder = "runs/toy-sprites/dsvae/0"

@@ -2,7 +2,8 @@
 Health: missing values in a scikit-learn pipeline
 =================================================
 
-Series with gaps, as patients' records have them. The static code is a profile of a fixed size, which any classifier takes.
+Series with gaps, as patients' records have them. The static code is a profile of a fixed size,
+which any classifier takes.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ print(f"{np.isnan(x).mean():.0%} of the values are missing")
 # %%
 # Codes are learned without labels, inside every fold.
 
-profile = SequenceDisentangler(max_steps=150, window=corpus.spec.frame[0])
+profile = SequenceDisentangler(max_steps=40, window=corpus.spec.frame[0])
 scores = cross_val_score(
     make_pipeline(profile, LogisticRegression(max_iter=1000)), sequences, y, cv=3
 )

@@ -2,7 +2,8 @@
 Machines: a disturbance is found by the reconstruction
 ======================================================
 
-Train on undisturbed series. A disturbance that the codes cannot express shows up in the reconstruction error of its steps.
+Train on undisturbed series. A disturbance that the codes cannot express shows up in the
+reconstruction error of its steps.
 """
 
 import tempfile
@@ -17,7 +18,7 @@ t = np.arange(80)
 speed = rng.uniform(0.2, 0.5, 120)  # of the machine: static
 x = np.sin(speed[:, None] * t + rng.uniform(0, 6, (120, 1))) + 0.05 * rng.normal(size=(120, 80))
 corpus = unbraid.from_arrays(x[..., None], name="machines", options={"window": 4})
-settings = {"training": {"steps": 400, "max_minutes": 1.0}}
+settings = {"training": {"steps": 150, "max_minutes": 1.0}}
 run = unbraid.fit(corpus, settings=settings, out=tempfile.mkdtemp(), device="cpu")
 
 # %%

@@ -14,13 +14,14 @@ import unbraid
 
 settings = {
     "data": {"train": 256, "validation": 32, "test": 32},
-    "training": {"steps": 300, "max_minutes": 1.0},
+    "training": {"steps": 60, "max_minutes": 1.0},
 }
 run = unbraid.fit("toy-sprites", settings=settings, out=tempfile.mkdtemp(), device="cpu")
 model, test = run.model(), run.corpus().test
 
 # %%
-# The first two rows are real. The third has the static code of the first and the dynamics of the second.
+# The first two rows are real. The third has the static code of the first and the dynamics of the
+# second.
 
 a, b = test.take([0]), test.take([5])
 ab, _ = unbraid.swap(model, a, b)
