@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One thread per test process: two cores, two processes.
 TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo studio test check slow torture format clean bench bench-flops
+.PHONY: docs links demo studio test check slow torture format clean bench bench-flops
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,16 @@ check: $(VENV)/.installed  ## format, lint, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[docs]"
+	touch $@
+
+docs: $(VENV)/.docs  ## the documentation site, docs/_build/html; warnings are errors
+	$(TEST_ENV) $(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html
+
+links: $(VENV)/.docs  ## check that the links of the documentation lead somewhere; asks the network
+	$(TEST_ENV) $(BIN)/sphinx-build -q -b linkcheck docs docs/_build/links
 
 format: $(VENV)/.installed
 	$(BIN)/ruff format .
