@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid.studio.recipe import Recipe, parse_recipe
+from unbraid.studio.recipe import SequenceRecipe, parse_recipe
 
 FORMS = {"video": ["png", "webp", "gif", "mp4"], "audio": ["png", "wav"], "series": ["json", "csv"]}
 
@@ -92,7 +92,9 @@ def test_a_sequence_that_is_not_there_is_not_found(client, keys):
 
 def test_a_recipe_is_read_from_its_address():
     query = {"s": "t1", "d": "draw2", "moves": "p0:1.5,l3:-2"}
-    assert parse_recipe(query) == Recipe(s="t1", d="draw2", moves=(("p0", 1.5), ("l3", -2.0)))
+    assert parse_recipe(query) == SequenceRecipe(
+        s="t1", d="draw2", moves=(("p0", 1.5), ("l3", -2.0))
+    )
 
 
 def test_a_download_has_a_name_of_letters_and_digits(client, keys):

@@ -15,7 +15,7 @@ Factor = Literal["static", "dynamic", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class SequenceRecipe:
     """Which sequence is meant; sources are items (`t12`, `u3`) or draws from the prior (`draw7`).
 
     Attributes:
@@ -37,19 +37,19 @@ class Recipe:
     moves: tuple[tuple[str, float], ...] = ()
 
 
-def parse_recipe(query: Mapping[str, str]) -> Recipe:
+def parse_recipe(query: Mapping[str, str]) -> SequenceRecipe:
     """Return the recipe of the query part of an address.
 
     Raises:
         ValueError: a part is not understood.
     """
     if "x" in query:
-        return Recipe(x=_source(query["x"], "x", draws=False))
+        return SequenceRecipe(x=_source(query["x"], "x", draws=False))
     factor = query.get("factor", "static")
     if factor not in ("static", "dynamic", "both"):
         raise ValueError(f"factor must be static, dynamic or both, got {factor!r}.")
     to = query.get("to", "")
-    return Recipe(
+    return SequenceRecipe(
         s=_source(query.get("s", ""), "s"),
         d=_source(query.get("d", ""), "d"),
         to=_source(to, "to", draws=False) if to else "",

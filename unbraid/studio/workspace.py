@@ -15,7 +15,7 @@ MOST_RUNS = 200  # found in the folder of runs
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StudioEntry:
     """A run folder, or data without a run.
 
     Attributes:
@@ -49,10 +49,10 @@ class Workspace:
     """Entries by key, and what was computed of them."""
 
     places: Places = field(default_factory=Places)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, StudioEntry] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
 
-    def add_run(self, path: Path) -> Entry:
+    def add_run(self, path: Path) -> StudioEntry:
         """Make a run folder known; the same folder keeps its key."""
         path = path.resolve()
         for entry in self.entries.values():
@@ -62,21 +62,21 @@ class Workspace:
         title = " / ".join(parts) if len(parts) == 3 else path.name
         if any(entry.title == title for entry in self.entries.values()):
             title = " / ".join(path.parts[-4:])  # the same name in another folder
-        return self._add("-".join(parts), Entry("", title, run=path))
+        return self._add("-".join(parts), StudioEntry("", title, run=path))
 
-    def add_data(self, word: str) -> Entry:
+    def add_data(self, word: str) -> StudioEntry:
         """Make data without a run known."""
-        return self._add(word, Entry("", word, data=word))
+        return self._add(word, StudioEntry("", word, data=word))
 
-    def _add(self, wanted: str, entry: Entry) -> Entry:
+    def _add(self, wanted: str, entry: StudioEntry) -> StudioEntry:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", wanted).strip("-").lower()[-60:] or "run"
         key, number = slug, 2
         while key in self.entries:
             key, number = f"{slug}-{number}", number + 1
-        self.entries[key] = Entry(key, entry.title, entry.run, entry.data)
+        self.entries[key] = StudioEntry(key, entry.title, entry.run, entry.data)
         return self.entries[key]
 
-    def entry(self, key: str) -> Entry:
+    def entry(self, key: str) -> StudioEntry:
         """Return an entry, or say that there is none."""
         if key not in self.entries:
             raise KeyError(f"there is no run or data '{key[:60]}' here. Reload the page.")
@@ -111,7 +111,7 @@ class Workspace:
             self.work.begin(("open", first.key), partial(open_entry, first))
 
 
-def open_entry(entry: Entry) -> "Subject":
+def open_entry(entry: StudioEntry) -> "Subject":
     """Open the run or the data of an entry; encoding all sequences follows on its own."""
     import torch
 

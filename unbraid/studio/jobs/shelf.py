@@ -5,6 +5,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,16 +45,13 @@ class Jobs:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.runs = workspace.places.runs
-        self.children: dict[int, subprocess.Popen[bytes]] = {}
 
     def all(self) -> list[dict[str, Any]]:
         """Return all trainings with their state."""
-        self._reap()
         return [self.facts(record) for record in read_records(self.runs).values()]
 
     def find(self, word: str) -> Record:
         """Return a training, or say that it is not there."""
-        self._reap()
         records = read_records(self.runs)
         if word not in records:
             raise KeyError(f"there is no training '{word[:40]}' here.")
@@ -136,7 +134,7 @@ class Jobs:
                 start_new_session=True,  # it outlives the server
                 env=os.environ | {"PYTHONUNBUFFERED": "1", "COLUMNS": "200"},
             )
-        self.children[process.pid] = process
+        threading.Thread(target=process.wait, daemon=True).start()  # or it stays a zombie
         data, method, run = about
         record = Record(
             id=name,
@@ -151,16 +149,9 @@ class Jobs:
         return record
 
     def _check_room(self) -> None:
-        self._reap()
         running = [one for one in read_records(self.runs).values() if one.is_running]
         if len(running) >= MOST_RUNNING:
             raise ValueError(f"{len(running)} trainings run already. Stop one, or wait.")
-
-    def _reap(self) -> None:
-        """Let go of processes that have ended."""
-        for pid, process in list(self.children.items()):
-            if process.poll() is not None:
-                del self.children[pid]
 
     def _last_line(self, record: Record) -> str:
         path = folder_of(self.runs) / f"{record.id}.log"

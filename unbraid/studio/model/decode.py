@@ -14,14 +14,16 @@ from unbraid.precision import inference
 from unbraid.records import Codes
 from unbraid.seeding import seed_draws
 from unbraid.studio.model.subject import Subject
-from unbraid.studio.recipe import Recipe
+from unbraid.studio.recipe import SequenceRecipe
 
 Values = NDArray[np.float32]
 Directions = Mapping[str, NDArray[np.float64]]
 _drawing = Lock()  # draws share one generator
 
 
-def make_sequence(subject: Subject, recipe: Recipe, directions: Directions | None = None) -> Values:
+def make_sequence(
+    subject: Subject, recipe: SequenceRecipe, directions: Directions | None = None
+) -> Values:
     """Return a sequence as a model sees it, (T, *F); NaN where an original is not observed.
 
     Args:
@@ -40,7 +42,7 @@ def make_sequence(subject: Subject, recipe: Recipe, directions: Directions | Non
     return x.float().cpu().numpy()
 
 
-def mixed_codes(subject: Subject, recipe: Recipe) -> tuple[Codes, int]:
+def mixed_codes(subject: Subject, recipe: SequenceRecipe) -> tuple[Codes, int]:
     """Return the codes of a recipe without its moves, and how many steps are to be decoded."""
     d, steps = _dynamic(subject, recipe.d)
     s = _static(subject, recipe.s)

@@ -7,7 +7,7 @@ from typing import Any
 
 from unbraid.files import write_text
 from unbraid.studio.page.bundle import bundle, data_address
-from unbraid.studio.recipe import Recipe
+from unbraid.studio.recipe import SequenceRecipe
 
 NAMES = ("index",)
 LARGEST = 10_000_000  # bytes of the page
@@ -78,22 +78,22 @@ def _contents(subject: Any, title: str) -> dict[str, Any]:
     return {"json": answers, "media": media, "swaps": swaps, "modes": ["pair", "cross", "draws"]}
 
 
-def _recipes(shown: list[str], swaps: list[str]) -> Iterator[Recipe]:
+def _recipes(shown: list[str], swaps: list[str]) -> Iterator[SequenceRecipe]:
     """Yield every sequence that the page can show."""
-    yield from (Recipe(x=word) for word in shown)
-    yield from (Recipe(s=s, d=d) for s in swaps for d in swaps)
+    yield from (SequenceRecipe(x=word) for word in shown)
+    yield from (SequenceRecipe(s=s, d=d) for s in swaps for d in swaps)
     for word in swaps:
         for seed in range(1, DRAWS + 1):
-            yield Recipe(s=word, d=f"draw{seed}")
-            yield Recipe(s=f"draw{seed}", d=word)
+            yield SequenceRecipe(s=word, d=f"draw{seed}")
+            yield SequenceRecipe(s=f"draw{seed}", d=word)
 
 
-def _query(recipe: Recipe) -> str:
+def _query(recipe: SequenceRecipe) -> str:
     """Return the query part of an address, as `query` in the page's api.js writes it."""
     return f"x={recipe.x}" if recipe.x else f"s={recipe.s}&d={recipe.d}"
 
 
-def _media(subject: Any, recipe: Recipe, sound: bool) -> dict[str, Any]:
+def _media(subject: Any, recipe: SequenceRecipe, sound: bool) -> dict[str, Any]:
     """Return a sequence in the forms that the page uses, by their addresses."""
     from unbraid.studio.media import as_file
     from unbraid.studio.model.decode import make_sequence
@@ -112,7 +112,7 @@ def _media(subject: Any, recipe: Recipe, sound: bool) -> dict[str, Any]:
 def _sizes(subject: Any, facts: dict[str, Any]) -> tuple[int, int]:
     """Return how many sequences can be shown, and how many of them swapped, within the budget."""
     first = facts["items"][0]["id"]
-    made = _media(subject, Recipe(s=first, d=first), facts["sound"])
+    made = _media(subject, SequenceRecipe(s=first, d=first), facts["sound"])
     each = max(len(json.dumps(made)), 1)
     count = len(facts["items"])
     for shown, swapped in zip((*SHOWN, *[SHOWN[-1]] * 3), SWAPPED, strict=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from unbraid.studio.recipe import Recipe, parse_recipe
+from unbraid.studio.recipe import SequenceRecipe, parse_recipe
 from unbraid.studio.routes.shared import Here, with_model
 from unbraid.studio.workspace import Workspace
 
@@ -19,7 +19,7 @@ router = APIRouter()
 
 @router.get("/runs/{key}/sequence.{form}")
 async def sequence(here: Here, request: Request, key: str, form: str) -> Response:
-    """Return a sequence as a file; its address says which (see `Recipe`)."""
+    """Return a sequence as a file; its address says which (see `SequenceRecipe`)."""
     recipe = parse_recipe(request.query_params)
     subject = await (here.subject(key) if recipe.x else with_model(here, key))
     directions = await _directions(here, subject) if recipe.moves else {}
@@ -49,7 +49,7 @@ async def _directions(here: Workspace, subject: "Subject") -> "Directions":
 
 
 def _made(
-    subject: "Subject", recipe: Recipe, directions: "Directions", form: str
+    subject: "Subject", recipe: SequenceRecipe, directions: "Directions", form: str
 ) -> tuple[bytes, str]:
     from unbraid.studio.media import as_file
     from unbraid.studio.model.decode import make_sequence
@@ -57,7 +57,7 @@ def _made(
     return as_file(subject.spec, make_sequence(subject, recipe, directions), form)
 
 
-def _file_name(recipe: Recipe) -> str:
+def _file_name(recipe: SequenceRecipe) -> str:
     """Return a name for a download: letters and digits of ids only."""
     if recipe.x:
         return f"sequence-{recipe.x}"

@@ -10,10 +10,11 @@ export const title = "Train";
 export async function show(root, { runs, refresh }) {
   const [offer, jobs] = await Promise.all([getJson("data"), getJson("jobs")]);
   const list = h("div", { class: "stack", "aria-label": "Trainings" });
+  const empty = h("p", { class: "quiet" }, "Trainings appear here. They go on when this page or the studio is closed.");
   const given = runs.find((run) => run.data)?.data ?? "";
-  const form = trainingForm(offer, given, (job) => list.prepend(jobPanel(job, refresh)));
+  const form = trainingForm(offer, given, (job) => { empty.remove(); list.prepend(jobPanel(job, refresh)); });
   list.append(...jobs.map((job) => jobPanel(job, refresh)));
-  if (!jobs.length) list.append(h("p", { class: "quiet" }, "Trainings appear here. They go on when this page or the studio is closed."));
+  if (!jobs.length) list.append(empty);
   root.append(h("h1", {}, "Train"), h("div", { class: "train" }, form, list));
 }
 
