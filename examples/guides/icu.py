@@ -8,6 +8,7 @@ PhysioNet 2012 (open): two days of ten measurements, most of them missing.
 import sys
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -40,7 +41,7 @@ print(f"{len(x)} patients, {np.isnan(x).mean():.0%} of the values missing, {y.me
 profile = SequenceDisentangler(max_steps=steps, window=4, test_fraction=0, random_state=0)
 classifier = LogisticRegression(max_iter=2000, class_weight="balanced")
 pipeline = make_pipeline(profile, StandardScaler(), classifier).fit(x, y)
-baseline = make_pipeline(StandardScaler(), classifier).fit(means(x), y)
+baseline = make_pipeline(StandardScaler(), clone(classifier)).fit(means(x), y)
 for name, p in (
     ("profile s", pipeline.predict_proba(x_test)[:, 1]),
     ("means and counts", baseline.predict_proba(means(x_test))[:, 1]),

@@ -30,8 +30,8 @@ ab, _ = unbraid.swap(model, a, b)
 for name, x in (("a", a.x), ("b", b.x), ("a-saying-b", ab)):
     wave = wave_from_mel(test.spec.to_data(x.float())[0], MelConfig())
     wave = (wave / wave.abs().max().clamp(min=1e-6)).numpy()
-    wavfile.write(out / f"{name}.wav", MelConfig().rate, (32767 * wave).astype(np.int16))
-    print(f"{name}.wav: {len(wave) / MelConfig().rate:.2f} s")
+    wavfile.write(out / f"{name}.wav", MelConfig().sample_rate, (32767 * wave).astype(np.int16))
+    print(f"{name}.wav: {len(wave) / MelConfig().sample_rate:.2f} s")
 
 # 2. How much of the speaker is in each code: half of the sequences to learn, half to test.
 codes = unbraid.embed(model, test)
