@@ -63,7 +63,7 @@ def fit(
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from unbraid.parallel.launch import place
     from unbraid.runs import run as runs
-    from unbraid.runs.plan import make_plan, read_plan
+    from unbraid.runs.plan import make_plan
     from unbraid.screen import Screen
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
@@ -84,7 +84,7 @@ def fit(
             devices=devices,
             callbacks=[
                 *_profiling(Path(resume), profile),
-                *_previews(read_plan(Path(resume) / "config.toml"), Path(resume), preview_every),
+                *_previews(runs.open_run(resume).plan, Path(resume), preview_every),
             ],
             logger=_loggers(logger or [], Path(resume)),
         )
