@@ -76,7 +76,7 @@ def test_flops_are_printed_as_json_lines_and_nothing_else(monkeypatch, capsys):
 
 def test_only_methods_that_have_a_preset_can_be_measured():
     assert methods_of("sprites/fast", ["dbse"]) == ["dbse"]
-    assert set(methods_of("sprites/authors")) == {"dsvae", "cdsvae", "spyl", "dbse"}
+    assert {"dsvae", "cdsvae", "spyl", "dbse"} <= set(methods_of("sprites/authors"))
     with pytest.raises(ValueError, match="there is no preset 'sprites/fats'"):
         methods_of("sprites/fats")
     with pytest.raises(ValueError, match="dsbe has no preset"):

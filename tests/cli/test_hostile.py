@@ -12,6 +12,7 @@ import pytest
 from safetensors import SafetensorError
 
 from unbraid.runs.plan import make_plan
+from unbraid.runs.source import DataSource
 from unbraid.safety import limits
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit, run_folder
@@ -220,7 +221,7 @@ def test_a_folder_of_dots_is_named_after_the_folder_it_is(tmp_path: Path, monkey
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner.parent)
     name = (inner.parent / word).resolve().name
-    plan = replace(make_plan("toy-series", "dsvae"), data=word)
+    plan = replace(make_plan("toy-series", "dsvae"), data=DataSource(word, "tables"))
     assert run_folder("runs", plan) == Path("runs") / name / "dsvae" / "0"
 
 
