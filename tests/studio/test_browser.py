@@ -183,7 +183,7 @@ def test_train_checks_own_data_starts_stops_and_survives_a_reload(page):
     page.click("nav >> text=Train")
     page.click("text=Your files")
     page.locator(".choices button").first.click()
-    page.click("text=mine.npz")
+    page.click(".choices button:has-text('mine.npz')")
     page.wait_for_selector("text=Ready to train", timeout=120_000)
     page.locator("summary").click()
     page.fill("textarea", "training.log_every=1\nmethod.static_dim=4\nmethod.dynamic_dim=4")
