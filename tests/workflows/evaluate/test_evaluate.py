@@ -132,7 +132,7 @@ def test_several_runs_make_one_page_with_a_row_each(voices: Path, series: Path, 
     page = compare([voices, series], tmp_path / "both").read_text()
     assert "dsvae (recommended/audio, seed 0)" in page
     assert "dbse (recommended/series, seed 0)" in page
-    assert page.count("data:image/png") == 2
+    assert page.count("data:image/png") == 4  # a swap and a leak matrix of each
 
 
 def test_a_report_says_what_was_not_measured(voices_page: str):
