@@ -25,8 +25,8 @@ class Recipe:
 RECIPES = {
     "video": Recipe(
         "dsvae",
-        "toy-sprites, 7 CPU-minutes, one seed: separation 89, every static factor 98 to 100 % from "
-        "s and motion 100 % from d, motion from s 10 % (of the way from chance to certainty). "
+        "toy-sprites, make demo, one seed: separation 91, every static factor 98 to 100 % from "
+        "s and motion 100 % from d, motion from s 7 % (of the way from chance to certainty). "
         "dbse: accuracy of skin 55 % and trousers 35 % from s.",
     ),
     "audio": Recipe(
