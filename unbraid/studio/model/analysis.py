@@ -6,11 +6,11 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from unbraid.data.checks.balance import value_name
 from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.embedding_map import tsne_points
 from unbraid.evaluation.protocols.separation import flat_dynamic, relative_error, separate
 from unbraid.files import read_json
-from unbraid.records import Factor
 from unbraid.studio.model.directions import Direction, label_directions, principal_directions
 from unbraid.studio.model.subject import Subject
 from unbraid.studio.model.told import told_sequences
@@ -112,18 +112,12 @@ def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Fac
             {
                 "id": f"t{subject.positions[row.position]}",
                 "confidence": round(row.confidence, 4),
-                "label": class_name(found[0], row.label),
-                "predicted": class_name(found[0], row.predicted),
+                "label": value_name(row.label, found[0].values),
+                "predicted": value_name(row.predicted, found[0].values),
             }
             for row in rows[:MOST_TOLD]
         ],
     }
-
-
-def class_name(factor: Factor, number: int) -> str:
-    """Return the name of a class, or its number."""
-    known = 0 <= number < len(factor.values)
-    return factor.values[number] if known else str(number)
 
 
 def run_metrics(subject: Subject) -> Facts:

@@ -1,12 +1,12 @@
 """Directions of s along which sequences differ most, or by which a probe tells a label."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unbraid.data.checks.balance import value_name
 from unbraid.data.corpus import Split
 from unbraid.records import Factor
 
@@ -83,9 +83,10 @@ def label_directions(s: NDArray[Any], split: Split, factor: Factor) -> list[Dire
     x, y = s[known].astype(np.float64), labels[known]
     weights, accuracy = _linear_probe(x, y)
     covariance = np.cov(x, rowvar=False).reshape(x.shape[1], -1)
+    names = [value_name(number, factor.values) for number in classes]
     return [
         Direction("label", _one_deviation(covariance @ w, x), factor.name, name, accuracy)
-        for w, name in zip(weights, _names(classes, factor), strict=True)
+        for w, name in zip(weights, names, strict=True)
     ]
 
 
@@ -106,10 +107,6 @@ def _linear_probe(x: Floats, y: NDArray[Any]) -> tuple[Floats, float]:
 def _one_deviation(vector: Floats, x: Floats) -> Floats:
     unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
     return unit * float((x @ unit).std())
-
-
-def _names(classes: NDArray[Any], factor: Factor) -> Sequence[str]:
-    return [factor.values[c] if factor.values else str(c) for c in classes]
 
 
 def _linked(along: Floats, split: Split) -> tuple[str, float]:

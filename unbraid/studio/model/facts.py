@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from unbraid.data import data_title
+from unbraid.data.checks.balance import value_name
 from unbraid.records import Factor, Spec
 from unbraid.rows import read_rows
 from unbraid.safety.names import printable
-from unbraid.studio.model.analysis import Facts, class_name, run_metrics
+from unbraid.studio.model.analysis import Facts, run_metrics
 from unbraid.studio.model.subject import Item, Subject
 
 FORMS = {"video": ("gif", "mp4"), "audio": ("wav",), "series": ("csv",)}
@@ -91,7 +92,7 @@ def _usual(values: Any) -> Any:
 def _label(factor: Factor, value: Any) -> Any:
     if factor.classes == 0:
         return round(float(value), 4) if np.isfinite(value) else None
-    return printable(class_name(factor, int(value))) if value >= 0 else None
+    return printable(value_name(int(value), factor.values)) if value >= 0 else None
 
 
 def run_facts(subject: Subject) -> Facts:
