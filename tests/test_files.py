@@ -8,7 +8,7 @@ import pytest
 from safetensors import SafetensorError
 
 from unbraid.files import hold, write_whole
-from unbraid.safety.ours import replacing_ours
+from unbraid.safety.ownership import replacing_ours
 
 
 def break_halfway(path: Path) -> None:

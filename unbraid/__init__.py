@@ -20,7 +20,7 @@ _HOMES = {
     "load_model": "methods.store",
     "save_model": "methods.store",
     "load_data": "data",
-    "check_data": "workflows.check.doctor",
+    "check_data": "workflows.check.examination",
     "from_arrays": "data.readers.arrays",
     "from_frame": "data.readers.tables.frames",
     "from_torch": "data.readers.objects",

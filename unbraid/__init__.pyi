@@ -15,7 +15,7 @@ from unbraid.nets.parts import Decoder, Encoder
 from unbraid.records import Batch, Codes, Spec
 from unbraid.runs.run import Run, open_run
 from unbraid.training.fit import fit, resume
-from unbraid.workflows.check.doctor import check_data
+from unbraid.workflows.check.examination import check_data
 from unbraid.workflows.evaluate.diagnose import diagnose
 from unbraid.workflows.evaluate.measure import evaluate
 from unbraid.workflows.evaluate.page import report as write_report

@@ -14,7 +14,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from unbraid.safety.ours import ledger
+from unbraid.safety.ownership import ledger
 
 LARGEST_TEXT = 1 << 26  # bytes of a file of settings or facts
 

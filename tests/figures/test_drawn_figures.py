@@ -139,7 +139,7 @@ def test_drawing_leaves_no_global_state_behind():
     """Neither pyplot nor, on import alone, matplotlib itself is loaded."""
     code = (
         "import sys, numpy as np\n"
-        "from unbraid.figures import look, save\n"
+        "from unbraid.figures import save, style\n"
         "from unbraid.figures.charts import curves\n"
         "from unbraid.figures.sequences import series, spectrograms\n"
         "assert 'matplotlib' not in sys.modules\n"

@@ -1,5 +1,5 @@
 from unbraid.figures.leak_matrix import leak_matrix
-from unbraid.figures.look import DATA, MODEL
+from unbraid.figures.style import DATA, MODEL
 
 
 def test_wanted_cells_are_blue_leaks_rust_and_both_darker_the_more_is_told():

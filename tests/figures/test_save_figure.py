@@ -4,8 +4,8 @@ import json
 import numpy as np
 from PIL import Image
 
-from unbraid.figures.look import panels
 from unbraid.figures.save import figure_bytes, save_figure, save_numbers
+from unbraid.figures.style import panels
 
 
 def _figure():

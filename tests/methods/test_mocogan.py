@@ -5,7 +5,7 @@ import torch
 
 from tests.conformance.toys import KINDS, toy_batch, toy_method
 from unbraid.methods.baselines.mocogan import MoCoGANConfig
-from unbraid.training.module import players
+from unbraid.training.module import parameter_groups
 
 
 def test_critics_that_know_nothing_cost_two_bits_and_generators_one():
@@ -26,7 +26,7 @@ def test_each_row_moves_its_own_player_only(kind):
     method = toy_method("mocogan", kind)
     parts = {
         "adversarial": [*method.decoder.parameters(), *method.motion.parameters()],
-        "critic": players(method)[1],
+        "critic": parameter_groups(method)[1],
         "inference": [*method.encoder.parameters(), *method.posterior.parameters()],
     }
     terms = method.loss(toy_batch(kind), 0)

@@ -8,7 +8,7 @@ from tests.conformance.toys import KINDS, total, toy_batch, toy_method
 from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
 from unbraid.objectives.mmd import mmd
 from unbraid.runs.config import TrainingConfig
-from unbraid.training.module import make_optimizer, players
+from unbraid.training.module import make_optimizer, parameter_groups
 
 GAN = {"static_penalty": "gan", "dynamic_penalty": "gan"}
 
@@ -47,7 +47,7 @@ def test_a_frozen_critic_lets_gradients_through_and_takes_none():
 
 def test_each_row_moves_its_own_player_only():
     method = toy_method("rwae", "audio", **GAN)
-    terms, (own, critics) = method.loss(toy_batch("audio"), 0), players(method)
+    terms, (own, critics) = method.loss(toy_batch("audio"), 0), parameter_groups(method)
     assert len(critics) == 20
     rows = [name for name in terms if name.startswith("critic_")]
     assert rows == ["critic_static", "critic_dynamic"]
@@ -70,7 +70,7 @@ def test_critics_train_every_parameter(kind):
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_critics_have_a_rate_of_their_own_and_never_take_orthogonal_steps(optimizer):
     config = TrainingConfig(optimizer=optimizer, lr=1e-3, critic_lr=5e-4, beta1=0.5)
-    own, critics = players(toy_method("rwae", "audio", **GAN))
+    own, critics = parameter_groups(toy_method("rwae", "audio", **GAN))
     group = make_optimizer(own, critics, config).param_groups[-1]
     assert group["lr"] == 5e-4
     assert {id(p) for p in group["params"]} == {id(p) for p in critics}

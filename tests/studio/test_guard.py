@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from unbraid.studio.app import make_app
 from unbraid.studio.guard import Access, new_access
 from unbraid.studio.serve import listen
-from unbraid.studio.work import Work
+from unbraid.studio.thread_pools import ThreadPools
 
 
 def test_loopback_needs_no_token_and_other_hosts_do():
@@ -89,7 +89,7 @@ def test_a_large_body_is_refused(client):
 
 
 def test_slow_work_does_not_block_quick_work():
-    work, release = Work(), threading.Event()
+    work, release = ThreadPools(), threading.Event()
 
     async def ask():
         slow = [asyncio.ensure_future(work.slow(release.wait)) for _ in range(8)]
@@ -105,7 +105,7 @@ def test_slow_work_does_not_block_quick_work():
 
 
 def test_what_is_computed_once_is_computed_once_and_errors_are_not_kept():
-    work, calls = Work(), []
+    work, calls = ThreadPools(), []
 
     def failing():
         calls.append(1)

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 import unbraid
 from unbraid.data.readers.arrays import from_arrays
-from unbraid.parallel.launch import Place, launch, must_launch, place
+from unbraid.parallel.launch import ProcessInfo, launch, must_launch, process_info
 from unbraid.precision import inference_precision
 from unbraid.rows import read_rows
 from unbraid.runs.plan import Plan, make_plan
@@ -100,10 +100,10 @@ def plans(data: dict[str, str], **training: Any) -> dict[str, Plan]:
     }
 
 
-def train_all(todo: dict[str, Plan], folder: Path) -> Place:
+def train_all(todo: dict[str, Plan], folder: Path) -> ProcessInfo:
     for case, plan in todo.items():
         run_plan(plan, folder / case)
-    return place()
+    return process_info()
 
 
 def curve(run: Run) -> dict[str, np.ndarray]:
@@ -144,9 +144,9 @@ def folder(
 ) -> Path:
     """All cases trained by one process in `one`, by two in `two`."""
     root = tmp_path_factory.mktemp("runs")
-    assert train_all(plans(data), root / "one") == Place()
+    assert train_all(plans(data), root / "one") == ProcessInfo()
     where = launch(2, partial(train_all, plans(data), root / "two"))
-    assert where == Place(0, 2, 0, 2)
+    assert where == ProcessInfo(0, 2, 0, 2)
     return root
 
 
@@ -344,19 +344,19 @@ def test_what_goes_wrong_in_a_process_is_told_in_its_own_words(
 
 
 def test_this_process_is_the_only_one():
-    assert place() == Place(rank=0, size=1, local_rank=0, local_size=1)
+    assert process_info() == ProcessInfo(rank=0, size=1, local_rank=0, local_size=1)
     assert not must_launch(1)
     assert must_launch(2)
     with pytest.raises(ValueError, match="devices must be 1 or more, got 0"):
         must_launch(0)
 
 
-def test_a_process_of_torchrun_knows_its_place(monkeypatch: pytest.MonkeyPatch):
+def test_a_process_of_torchrun_knows_its_rank(monkeypatch: pytest.MonkeyPatch):
     told = {"TORCHELASTIC_RUN_ID": "x", "RANK": "5", "WORLD_SIZE": "8"}
     for name, value in (told | {"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}).items():
         monkeypatch.setenv(name, value)
-    assert place() == Place(5, 8, 1, 4)
-    assert place().nodes == 2
+    assert process_info() == ProcessInfo(5, 8, 1, 4)
+    assert process_info().nodes == 2
     assert not must_launch(1)
     assert not must_launch(4)
     with pytest.raises(ValueError, match="torchrun started 4 processes on this machine"):

@@ -22,7 +22,7 @@ from unbraid.runs.run import Run, open_run, opened
 from unbraid.training import callbacks
 from unbraid.training.callbacks import Clock
 from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
-from unbraid.training.guards import CollapseWatch, NonFiniteLossError
+from unbraid.training.guards import CollapseMonitor, NonFiniteLossError
 
 TINY: dict[str, Any] = {
     "static_dim": 4,
@@ -390,7 +390,7 @@ def test_a_collapse_is_noted_once_over_all_sessions(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("unbraid.training.guards.COLLAPSED", 1e9)
-    monkeypatch.setattr(callbacks, "CollapseWatch", lambda: CollapseWatch(after=0))
+    monkeypatch.setattr(callbacks, "CollapseMonitor", lambda: CollapseMonitor(after=0))
     whole = run_plan(tiny_plan(data), tmp_path / "whole")
     with monkeypatch.context() as patch:
         interrupt_at(4, patch)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from unbraid.training.guards import (
-    CollapseWatch,
+    CollapseMonitor,
     NonFiniteLossError,
     check_gradients,
     check_terms,
@@ -40,24 +40,26 @@ def test_a_gradient_that_is_not_finite_is_named_with_its_step():
 
 
 def test_a_collapse_is_said_once_and_so_is_recovery():
-    watch = CollapseWatch(after=200)
+    monitor = CollapseMonitor(after=200)
     healthy, dead = {"kl_static": 3.0, "kl_dynamic": 5.0}, {"kl_static": 3.0, "kl_dynamic": 0.04}
-    assert watch.look(100, dead) == []  # too early to say
-    assert watch.look(220, dead) == [
+    assert monitor.update(100, dead) == []  # too early to say
+    assert monitor.update(220, dead) == [
         "d has collapsed at step 220: kl_dynamic is 0.040 nats, so d tells nothing of the input. "
         "Try a smaller method.w_kl_dynamic."
     ]
-    assert watch.look(240, dead) == []
-    assert watch.look(260, {"kl_static": 3.0, "kl_dynamic": 0.15}) == []  # neither dead nor alive
-    assert watch.look(280, healthy) == ["d is in use again at step 280: kl_dynamic is 5.00 nats."]
-    assert watch.look(300, healthy) == []
-    assert len(watch.look(320, dead)) == 1
+    assert monitor.update(240, dead) == []
+    assert monitor.update(260, {"kl_static": 3.0, "kl_dynamic": 0.15}) == []  # in between
+    assert monitor.update(280, healthy) == [
+        "d is in use again at step 280: kl_dynamic is 5.00 nats."
+    ]
+    assert monitor.update(300, healthy) == []
+    assert len(monitor.update(320, dead)) == 1
 
 
 def test_both_codes_can_collapse_at_once():
-    said = CollapseWatch().look(200, {"kl_static": 0.0, "kl_dynamic": 0.0})
+    said = CollapseMonitor().update(200, {"kl_static": 0.0, "kl_dynamic": 0.0})
     assert [sentence[0] for sentence in said] == ["s", "d"]
 
 
 def test_a_method_without_these_terms_never_collapses():
-    assert CollapseWatch().look(500, {"reconstruction": 0.0}) == []
+    assert CollapseMonitor().update(500, {"reconstruction": 0.0}) == []

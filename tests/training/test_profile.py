@@ -19,7 +19,7 @@ from unbraid.training import stages
 from unbraid.training.fit import run_plan
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.profile import Profile
-from unbraid.training.stages import Watch
+from unbraid.training.stages import StageTimer
 
 TINY: dict[str, Any] = {
     "static_dim": 4,
@@ -138,26 +138,26 @@ def test_nothing_is_left_behind_when_training_fails(corpus, tmp_path, monkeypatc
 def test_the_time_of_an_inner_stage_is_not_the_outer_ones(monkeypatch):
     clock = iter([0.0, 1.0, 4.0, 6.0])
     monkeypatch.setattr(stages.time, "perf_counter", lambda: next(clock))
-    watch = Watch(CPU)
-    watch.start("outer")
-    watch.start("inner")
-    watch.stop()
-    watch.stop()
-    assert watch.seconds == {"outer": 3.0, "inner": 3.0}
+    timer = StageTimer(CPU)
+    timer.start("outer")
+    timer.start("inner")
+    timer.stop()
+    timer.stop()
+    assert timer.seconds == {"outer": 3.0, "inner": 3.0}
 
 
 def test_an_autograd_node_belongs_to_the_stage_that_made_it():
-    watch, x = Watch(CPU), torch.ones(2, requires_grad=True)
+    timer, x = StageTimer(CPU), torch.ones(2, requires_grad=True)
     made = {}
     made["other"] = x * 1  # before any stage
-    watch.start("first")
+    timer.start("first")
     made["first"] = x * 2
-    watch.start("second")
+    timer.start("second")
     made["second"] = x * 3
-    watch.stop()
+    timer.stop()
     last = x * 4
-    watch.stop()
+    timer.stop()
     for stage, y in made.items():
-        assert watch.maker(y.grad_fn._sequence_nr()) == stage
-    assert watch.maker(last.grad_fn._sequence_nr()) == "first"
-    assert watch.maker(-1) == "other"  # nodes without a number
+        assert timer.maker(y.grad_fn._sequence_nr()) == stage
+    assert timer.maker(last.grad_fn._sequence_nr()) == "first"
+    assert timer.maker(-1) == "other"  # nodes without a number

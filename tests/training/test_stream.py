@@ -63,7 +63,7 @@ def test_a_split_smaller_than_a_batch_is_refused():
 
 def test_processes_share_the_batches_of_one():
     shares = [
-        rows(BatchStream(split(), 4, seed=0, start=lambda: 0, place=(rank, 2))) for rank in (0, 1)
+        rows(BatchStream(split(), 4, seed=0, start=lambda: 0, shard=(rank, 2))) for rank in (0, 1)
     ]
     assert [a + b for a, b in zip(*shares, strict=True)] == rows(stream())
     assert {len(batch) for share in shares for batch in share} == {2}
@@ -73,4 +73,4 @@ def test_a_batch_that_cannot_be_shared_alike_is_refused():
     with pytest.raises(
         ValueError, match=r"batch of 4 .* by 3 processes .* multiple of 3, e\.g\. 3"
     ):
-        BatchStream(split(), 4, seed=0, start=lambda: 0, place=(0, 3))
+        BatchStream(split(), 4, seed=0, start=lambda: 0, shard=(0, 3))

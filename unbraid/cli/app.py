@@ -24,7 +24,7 @@ from unbraid.cli import (
     tune,
     use,
 )
-from unbraid.safety.endings import sentence_of
+from unbraid.safety.errors import error_message
 from unbraid.safety.names import printable
 
 app = typer.Typer(
@@ -70,7 +70,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("UNBRAID_DEBUG"):
             raise
-        sentence = sentence_of(error)
+        sentence = error_message(error)
         if sentence:
             sys.stderr.write(f"Error: {printable(' '.join(sentence.splitlines()))}\n")
             sys.exit(2)

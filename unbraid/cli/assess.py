@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 from unbraid.cli.use import Device, Force, Run
-from unbraid.safety.ours import replacing_ours
+from unbraid.safety.ownership import replacing_ours
 
 
 def register(app: typer.Typer) -> None:
@@ -61,14 +61,14 @@ def compare(
 ) -> None:
     """Train several methods on your data, measure them, and write one page with a leaderboard."""
     from unbraid.settings import merge, parse_sets
-    from unbraid.workflows.evaluate.contest import compare_methods
+    from unbraid.workflows.evaluate.compare import compare_methods
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     settings = merge({"training": {"max_minutes": max_minutes}}, parse_sets(sets or []))
     page = compare_methods(
-        data, names, settings=settings, seed=seed, out=out, say=tell, device=device
+        data, names, settings=settings, seed=seed, out=out, say=print_line, device=device
     )
-    tell(f"wrote {page}")
+    print_line(f"wrote {page}")
 
 
 def report(
@@ -84,7 +84,7 @@ def report(
 
     where = torch_device(device)
     if len(runs) == 1:
-        tell(f"wrote {work.report(runs[0], judge=judge, device=where)}")
+        print_line(f"wrote {work.report(runs[0], judge=judge, device=where)}")
     else:
         with replacing_ours(out, ["report"], force=force):
-            tell(f"wrote {work.compare(runs, out, judge=judge, device=where)}")
+            print_line(f"wrote {work.compare(runs, out, judge=judge, device=where)}")

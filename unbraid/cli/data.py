@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 from unbraid.cli.use import Force, SplitName
-from unbraid.safety.ours import replacing_ours
+from unbraid.safety.ownership import replacing_ours
 
 data_app = typer.Typer(help="Data: list, prepare, check, preview.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
@@ -95,8 +95,8 @@ def check(
     from dataclasses import asdict
 
     from unbraid.screen import Screen
-    from unbraid.workflows.check.doctor import check_data
-    from unbraid.workflows.check.words import screen, verdict
+    from unbraid.workflows.check.examination import check_data
+    from unbraid.workflows.check.terminal import screen, verdict
 
     console = Screen()
     options = _options(sets)
@@ -129,7 +129,7 @@ def preview(
     folder, stem = (out.parent, out.stem) if out and out.suffix else (out, "sequences")
     with replacing_ours(folder, [stem, f"{stem}-labels"], force=force):
         for path in work(data, _options(sets), out=out, count=count, split=split):
-            tell(f"wrote {path}")
+            print_line(f"wrote {path}")
 
 
 def _options(sets: list[str] | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 from unbraid.cli.use import Device, Run, SplitName
 
 
@@ -31,9 +31,9 @@ def diagnose(
     Screen().print(diagnosis_table(found))
     if found["judge"]:
         Screen().print("", leakage_screen(found["judge"]))
-    tell("")
+    print_line("")
     for sentence in found["verdict"]:
-        tell(f"- {sentence}")
+        print_line(f"- {sentence}")
 
 
 def modes(run: Run, split: SplitName = "test", device: Device = "auto") -> None:
@@ -44,4 +44,4 @@ def modes(run: Run, split: SplitName = "test", device: Device = "auto") -> None:
 
     found = measure_modes(run, split=split, device=torch_device(device))
     Screen().print(modes_table(found))
-    tell("% of the way from chance to certainty, by k-NN; modes.json has the numbers.")
+    print_line("% of the way from chance to certainty, by k-NN; modes.json has the numbers.")

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 from unbraid.cli.use import Device, Force, Run
-from unbraid.safety.ours import replacing_ours
+from unbraid.safety.ownership import replacing_ours
 
 judge_app = typer.Typer(help="Judge generations: fit, score, curve.", no_args_is_help=True)
 
@@ -45,7 +45,7 @@ def fit(
         device=torch_device(device),
     )
     console.print(accuracy_table(folder))
-    tell(f"wrote {folder}")
+    print_line(f"wrote {folder}")
 
 
 def score(
@@ -71,7 +71,7 @@ def score(
     console = Screen()
     console.print(judging.leakage_screen(metrics))
     console.print(judging.scores_screen(metrics))
-    tell(f"wrote {run}/judge.json")
+    print_line(f"wrote {run}/judge.json")
 
 
 def curve(
@@ -95,11 +95,11 @@ def curve(
     def say(point: dict[str, float]) -> None:
         step, minutes, *rest = point.items()
         seen = "  ".join(f"{k} {v:.2f}" if v > 1 else f"{k} {100 * v:.1f} %" for k, v in rest)
-        tell(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
+        print_line(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
 
     with replacing_ours(Path(out).parent, [Path(out).stem], force=force):
         for run in runs:
-            tell(run)
+            print_line(run)
             scoring = Scoring(repeats=1, limit=limit)
             judge_curve(run, judge, scoring, split=split, device=torch_device(device), say=say)
-        tell(f"wrote {draw_curves(runs, Path(out))}")
+        print_line(f"wrote {draw_curves(runs, Path(out))}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 from unbraid.cli.use import Device
 
 
@@ -72,16 +72,16 @@ def reproduce(
     sets = [word.strip() for word in data.split(",") if word.strip()]
     try:
         found = (
-            recipes.compare_recipes(request, sets, console=shown, say=tell)
+            recipes.compare_recipes(request, sets, console=shown, say=print_line)
             if name == recipes.NAME
-            else work(request, console=shown, say=tell)
+            else work(request, console=shown, say=print_line)
         )
     except KeyboardInterrupt:
-        tell("Stopped; what was made is kept. The same command goes on.", err=True)
+        print_line("Stopped; what was made is kept. The same command goes on.", err=True)
         raise typer.Exit(130) from None
-    tell(f"wrote {found.page}\n{found.verdict}")
+    print_line(f"wrote {found.page}\n{found.verdict}")
     if found.failed:
-        tell(f"{len(found.failed)} runs failed; the same command tries them again.", err=True)
+        print_line(f"{len(found.failed)} runs failed; the same command tries them again.", err=True)
         raise typer.Exit(1)
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 from unbraid.cli.use import File, Force, Run, SplitName
-from unbraid.safety.ours import replacing_ours
+from unbraid.safety.ownership import replacing_ours
 
 
 def register(app: typer.Typer) -> None:
@@ -35,12 +35,12 @@ def export(
     for part in exported.parts:
         shapes = " and ".join(f"{count} x {steps} steps" for count, steps in part.shapes)
         size = part.file.stat().st_size / 1e6
-        tell(
+        print_line(
             f"wrote {part.file} ({size:.1f} MB): max difference from PyTorch {part.difference:.1e} "
             f"on {shapes}"
         )
     for note in exported.notes:
-        tell(note)
+        print_line(note)
 
 
 def push(
@@ -69,6 +69,6 @@ def push(
         licence=licence, private=private, picture=picture, endpoint=endpoint or None
     )
     if name.startswith(("/", "./", "../", "~")):
-        tell(f"wrote {hub.save_pretrained(run, Path(name).expanduser(), config=config)}")
+        print_line(f"wrote {hub.save_pretrained(run, Path(name).expanduser(), config=config)}")
     else:
-        tell(f"uploaded: {hub.push(run, name, config=config)}")
+        print_line(f"uploaded: {hub.push(run, name, config=config)}")

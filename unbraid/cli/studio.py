@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli.tell import tell
+from unbraid.cli.output import print_line
 
 
 def register(app: typer.Typer) -> None:
@@ -50,15 +50,15 @@ def studio(
         _export(targets or [], export, force=force)
         return
     workspace = make_workspace(targets or [], Places(runs=runs.resolve(), folders=folders))
-    serve(workspace, host, port, browser=browser, say=tell)
+    serve(workspace, host, port, browser=browser, say=print_line)
 
 
 def _export(targets: list[str], folder: Path, *, force: bool) -> None:
-    from unbraid.safety.ours import replacing_ours
+    from unbraid.safety.ownership import replacing_ours
     from unbraid.studio.page.write import NAMES, export_page
 
     if len(targets) != 1:
         raise ValueError(f"--export wants one run folder, got {len(targets)}.")
     with replacing_ours(folder, NAMES, force=force):
-        size = export_page(targets[0], folder, say=tell)
-    tell(f"wrote {folder / 'index.html'}: {size / 1e6:.1f} MB altogether, open it in any browser")
+        size = export_page(targets[0], folder, say=print_line)
+    print_line(f"wrote {folder / 'index.html'}: {size / 1e6:.1f} MB, open it in any browser")

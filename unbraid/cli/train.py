@@ -61,14 +61,14 @@ def fit(
     ] = 0,
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
-    from unbraid.parallel.launch import place
+    from unbraid.parallel.launch import process_info
     from unbraid.runs import run as runs
     from unbraid.runs.plan import make_plan
     from unbraid.screen import Screen
     from unbraid.settings import merge, parse_sets
     from unbraid.training import fit as training
 
-    console = Screen(quiet=place().rank > 0)
+    console = Screen(quiet=process_info().rank > 0)
     settings = parse_sets(sets or [])
     if max_minutes is not None:
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
@@ -105,7 +105,7 @@ def fit(
             logger=_loggers(logger or [], folder),
         )
     if profile:
-        _tell_profile(run, console)
+        _print_profile(run, console)
     console.print(_last_line(run), soft_wrap=True)
     if run.about["training"]["reason"] == "interrupted":
         raise typer.Exit(130)
@@ -152,7 +152,7 @@ def _loggers(names: list[str], folder: Path) -> "list[Logger] | None":
     return make_loggers(names, folder)
 
 
-def _tell_profile(run: "Run", console: "Console") -> None:
+def _print_profile(run: "Run", console: "Console") -> None:
     """Show where the time of a step goes."""
     page = run.path / "profile.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else "Too few steps for a profile."

@@ -69,7 +69,7 @@ def tune(
         max_minutes=max_minutes,
     )
     folder = search.folder(out)
-    _tell_start(search, console, str(folder))
+    _print_start(search, console, str(folder))
     try:
         study = work.tune(
             search,
@@ -95,7 +95,7 @@ def tune(
     )
 
 
-def _tell_start(search: "Search", console: "Console", folder: str) -> None:
+def _print_start(search: "Search", console: "Console", folder: str) -> None:
     """Say what is searched, where the budget comes from, and whether the preset takes part."""
     plan = search.plan({}).training
     budget = f"{plan.steps} steps" if plan.steps else f"{plan.epochs} epochs"

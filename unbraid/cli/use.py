@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from unbraid.cli.tell import tell
-from unbraid.safety.ours import replacing_ours
+from unbraid.cli.output import print_line
+from unbraid.safety.ownership import replacing_ours
 
 Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/dbse/0.")]
 SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
@@ -38,7 +38,7 @@ def _source(split: str, index: str, count: int, file: str, device: str) -> Any:
 
 
 def _say(path: Path) -> None:
-    tell(f"wrote {path} and pictures beside it")
+    print_line(f"wrote {path} and pictures beside it")
 
 
 def encode(
@@ -62,20 +62,20 @@ def encode(
 
     Memory stays flat however many sequences there are. If it is stopped, the same command goes on.
     """
-    from unbraid.parallel.launch import place
+    from unbraid.parallel.launch import process_info
     from unbraid.screen import Screen
     from unbraid.workflows.export import EncodeConfig, encode
 
     config = EncodeConfig(batch_size=batch_size, devices=devices, force=force)
-    console = Screen(quiet=place().rank > 0)
+    console = Screen(quiet=process_info().rank > 0)
     source = _source(split, "", 1, file, device)
     try:
         paths = encode(run, source, out, config=config, console=console)
     except KeyboardInterrupt:
         console.print("Stopped: the same command goes on after the last finished part.")
         raise typer.Exit(130) from None
-    if place().rank == 0:
-        tell(f"wrote {' and '.join(map(str, paths))}")
+    if process_info().rank == 0:
+        print_line(f"wrote {' and '.join(map(str, paths))}")
 
 
 def reconstruct(

@@ -8,7 +8,7 @@ from torch import distributed as dist
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.methods.base import Method
-from unbraid.parallel.launch import launch, place, process_group
+from unbraid.parallel.launch import launch, process_group, process_info
 
 
 def embed_sharded(method: Method, split: Split, *, batch_size: int = 128) -> Embedding | None:
@@ -19,7 +19,7 @@ def embed_sharded(method: Method, split: Split, *, batch_size: int = 128) -> Emb
     Returns:
         the codes of the whole split in the first process, None in the others.
     """
-    here = place()
+    here = process_info()
     if here.size == 1:
         return embed(method, split, batch_size=batch_size)
     starts = np.array_split(np.arange(0, len(split), batch_size), here.size)[here.rank]

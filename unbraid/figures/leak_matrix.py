@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.figures.look import DATA, INK, MODEL, MUTED, panels
+from unbraid.figures.style import DATA, INK, MODEL, MUTED, panels
 
 if TYPE_CHECKING:
     import matplotlib.figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbraid.figures.look import INK, MUTED, panels
+from unbraid.figures.style import INK, MUTED, panels
 
 if TYPE_CHECKING:
     import matplotlib.figure

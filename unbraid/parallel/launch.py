@@ -21,15 +21,14 @@ from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, 
 
 from unbraid.parallel.signals import handed_on
 from unbraid.precision import Precision, inference_precision
+from unbraid.safety.errors import EXPECTED
 from unbraid.screen import Screen
 
 SECONDS_BETWEEN_LOOKS = 0.2
-TOLD = (ValueError, KeyError, OSError, ArithmeticError, ImportError)
-"""Errors that are a sentence for people; of others the whole traceback is told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProcessInfo:
     """Which process this is (`rank`) of how many (`size`), `local_size` of them on this machine."""
 
     rank: int = 0
@@ -43,19 +42,19 @@ class Place:
         return self.size // self.local_size
 
 
-def place() -> Place:
+def process_info() -> ProcessInfo:
     """Return where this process stands; the only one, unless it was started with others."""
     if not dist.is_available() or not dist.is_torchelastic_launched():
-        return Place()
+        return ProcessInfo()
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-    return Place(*(int(os.environ[name]) for name in names))
+    return ProcessInfo(*(int(os.environ[name]) for name in names))
 
 
 def must_launch(devices: int) -> bool:
     """Say whether other processes are wanted and not there yet."""
     if devices < 1:
         raise ValueError(f"devices must be 1 or more, got {devices}.")
-    here = place()
+    here = process_info()
     if here.size > 1 and devices not in (1, here.local_size):
         raise ValueError(
             f"torchrun started {here.local_size} processes on this machine, but devices is "
@@ -105,7 +104,7 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
     if signals:
         raise KeyboardInterrupt
     # A process that loses another one complains too: what was meant for people comes first.
-    for error in (e for e in errors if isinstance(e, TOLD)):
+    for error in (e for e in errors if isinstance(e, EXPECTED)):
         raise error
     if not errors or "signal" in end:
         raise ChildProcessError(
@@ -123,7 +122,7 @@ def _with_precision(task: Callable[[], Any], precision: Precision) -> Any:
 
 def with_console(task: Callable[..., Any], *, shown: bool) -> Any:
     """Run a task of several processes, of which the first shows progress if wanted."""
-    return task(console=Screen() if shown and place().rank == 0 else None)
+    return task(console=Screen() if shown and process_info().rank == 0 else None)
 
 
 def _work(rank: int, task: Callable[[], Any], shared: dict[str, str], results: Any) -> None:
@@ -135,7 +134,7 @@ def _work(rank: int, task: Callable[[], Any], shared: dict[str, str], results: A
     try:
         result = task()
     except Exception as error:
-        known = isinstance(error, TOLD)
+        known = isinstance(error, EXPECTED)
         results.put(error if known else RuntimeError(traceback.format_exc()))
         raise SystemExit(1) from None
     if rank == 0:
@@ -167,7 +166,7 @@ def process_group() -> Iterator[None]:
 
     For jobs that only exchange results; "cuda" then means a GPU of its own for each.
     """
-    here = place()
+    here = process_info()
     if here.size == 1 or dist.is_initialized():
         yield
         return

@@ -12,9 +12,9 @@ from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from unbraid.safety.endings import SAID, sentence_of
+from unbraid.safety.errors import EXPECTED, error_message
 from unbraid.studio.guard import Access, Guard
-from unbraid.studio.jobs.shelf import Jobs
+from unbraid.studio.jobs.manager import Jobs
 from unbraid.studio.routes import compare, files, leak, look, swap, train
 from unbraid.studio.workspace import Workspace
 
@@ -45,7 +45,7 @@ def make_app(workspace: Workspace, access: Access) -> Any:
         app.include_router(view.router, prefix="/api")
     app.add_api_route("/", lambda: FileResponse(STATIC / "index.html"), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC))
-    for kind in (HTTPException, RequestValidationError, *SAID, Exception):
+    for kind in (HTTPException, RequestValidationError, *EXPECTED, Exception):
         app.add_exception_handler(kind, _answer)
     return Guard(app, access)
 
@@ -57,7 +57,7 @@ def _answer(request: Request, error: Exception) -> Response:
         return JSONResponse({"error": f"the request is not understood: {names}."}, 422)
     if isinstance(error, HTTPException):
         return JSONResponse({"error": str(error.detail)}, error.status_code)
-    sentence = sentence_of(error)
+    sentence = error_message(error)
     if sentence:
         status = 404 if isinstance(error, KeyError) else 400
         return JSONResponse({"error": sentence}, status)

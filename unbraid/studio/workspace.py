@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unbraid.studio.work import Work
+from unbraid.studio.thread_pools import ThreadPools
 
 if TYPE_CHECKING:
     from unbraid.studio.model.subject import Subject
@@ -50,7 +50,7 @@ class Workspace:
 
     places: Places = field(default_factory=Places)
     entries: dict[str, StudioEntry] = field(default_factory=dict)
-    work: Work = field(default_factory=Work)
+    work: ThreadPools = field(default_factory=ThreadPools)
 
     def add_run(self, path: Path) -> StudioEntry:
         """Make a run folder known; the same folder keeps its key."""

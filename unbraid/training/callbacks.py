@@ -13,7 +13,7 @@ from lightning import Trainer
 from unbraid.rows import Row, append_row
 from unbraid.runs.config import TrainingConfig
 from unbraid.training.cooldown import CoolDown
-from unbraid.training.guards import CollapseWatch
+from unbraid.training.guards import CollapseMonitor
 from unbraid.training.module import total
 
 REASONS = ("", "budget", "plateau", "interrupted")  # to stop, the strongest last
@@ -131,7 +131,7 @@ class LogBook(lightning.Callback):
         self.counts: dict[str, int] = {}
         self.row: Row = {}
         self.notes: list[str] = []
-        self.watch = CollapseWatch()
+        self.monitor = CollapseMonitor()
 
     def on_train_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Any, index: int
@@ -143,7 +143,7 @@ class LogBook(lightning.Callback):
             self.counts[name] = self.counts.get(name, 0) + 1
         if trainer.global_step % self.every == 0:
             self.flush(trainer.global_step)
-            tell_loggers(trainer, "train", self.row)
+            write_to_loggers(trainer, "train", self.row)
 
     def flush(self, step: int) -> None:
         """Write the means since the last row."""
@@ -152,20 +152,20 @@ class LogBook(lightning.Callback):
         head = {"step": float(step), "minutes": round(self.clock.minutes, 4)}
         self.row = head | {"loss": means.pop("loss")} | means
         append_row(self.path, self.row)
-        self.notes += self.watch.look(step, means)
+        self.notes += self.monitor.update(step, means)
 
     def state_dict(self) -> dict[str, Any]:
         # The sums of an unfinished row travel along, so a resumed log is the same log.
-        watched = {"notes": self.notes, "collapsed": sorted(self.watch.collapsed)}
+        watched = {"notes": self.notes, "collapsed": sorted(self.monitor.collapsed)}
         return {"sums": self.sums, "counts": self.counts} | watched
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.sums, self.counts = state_dict["sums"], state_dict["counts"]
         self.notes = state_dict["notes"]
-        self.watch.collapsed = set(state_dict.get("collapsed", ()))  # older runs kept none
+        self.monitor.collapsed = set(state_dict.get("collapsed", ()))  # older runs kept none
 
 
-def tell_loggers(trainer: Trainer, stage: str, row: Row) -> None:
+def write_to_loggers(trainer: Trainer, stage: str, row: Row) -> None:
     """Give a row to the loggers a user brought: `train/loss`, `validation/kl_static` and so on."""
     values = {f"{stage}/{name}": value for name, value in row.items() if name != "step"}
     for logger in trainer.loggers:

@@ -16,7 +16,7 @@ from unbraid.data.corpus import Corpus
 from unbraid.files import hold
 from unbraid.methods import Method, make_method, method_name
 from unbraid.methods.store import save_model
-from unbraid.parallel.launch import launch, must_launch, place, with_console
+from unbraid.parallel.launch import launch, must_launch, process_info, with_console
 from unbraid.runs import folder
 from unbraid.runs.checkpoint import method_weights, read_checkpoint
 from unbraid.runs.folder import CHECKPOINT
@@ -28,7 +28,7 @@ from unbraid.training.callbacks import Checkpoints, Clock, LogBook, timer
 from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
 from unbraid.training.module import TrainingModule
-from unbraid.training.progress import Display, tell_emulated, tell_skipped
+from unbraid.training.progress import Display, print_emulated, print_skipped
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import Loggers, make_trainer, quiet, stop_on_signal
 from unbraid.training.validation import Validation
@@ -62,7 +62,7 @@ def run_plan(  # noqa: PLR0913
     Raises:
         NonFiniteLossError: the run folder then holds the last good state.
     """
-    run, first = Run(Path(path)), place().rank == 0
+    run, first = Run(Path(path)), process_info().rank == 0
     if first:
         folder.check_free(run.path)
     if must_launch(devices):
@@ -86,7 +86,7 @@ def run_plan(  # noqa: PLR0913
         if first:
             folder.check_free(run.path)  # another process may have been faster
             folder.write_begun(run.path, plan, corpus)
-            tell_skipped(corpus, console)
+            print_skipped(corpus, console)
         session.go(None)
     return run
 
@@ -143,7 +143,7 @@ def resume(  # noqa: PLR0913
             logger=logger,
         )
         return launch(devices, partial(with_console, task, shown=console is not None))
-    with hold(run.path) if place().rank == 0 else nullcontext():
+    with hold(run.path) if process_info().rank == 0 else nullcontext():
         state = read_checkpoint(run.path / CHECKPOINT)
         corpus = corpus or plan.data.load()
         folder.check_data(run.path, corpus)
@@ -151,7 +151,7 @@ def resume(  # noqa: PLR0913
         extras = _Extras(method, tuple(callbacks), logger)
         session = _Session(plan, corpus, run, console, device, extras=extras)
         folder.check_weights(run.path, state, session.module.method, [run.plan, plan])
-        tell_emulated(plan, device, console)
+        print_emulated(plan, device, console)
         if session.first:
             folder.write_resumed(run.path, plan, state["global_step"])
         session.go(run.path / CHECKPOINT)
@@ -191,7 +191,7 @@ class _Session:
         extras: _Extras,
     ) -> None:
         self.plan, self.run, self.corpus = plan, run, corpus
-        here = place()
+        here = process_info()
         self.first = here.rank == 0  # of several processes one writes
         seed_draws(plan.seed, "start")
         method = extras.made(plan, corpus)
@@ -203,7 +203,7 @@ class _Session:
             seed=plan.seed,
             device=device,
             start=lambda: self.trainer.global_step,
-            place=(here.rank, here.size),
+            shard=(here.rank, here.size),
         )
         self.stream = stream
         epoch = max(stream.steps_per_epoch, c.epoch_steps)

@@ -33,14 +33,14 @@ def check_gradients(module: nn.Module, step: int) -> None:
 
 
 @dataclass(slots=True)
-class CollapseWatch:
+class CollapseMonitor:
     """Notices when a code stops telling anything of the input, and when it starts again."""
 
     after: int = 200
     collapsed: set[str] = field(default_factory=set)
 
-    def look(self, step: int, row: dict[str, float]) -> list[str]:
-        """Return sentences about what has changed since the last look."""
+    def update(self, step: int, row: dict[str, float]) -> list[str]:
+        """Return sentences about what has changed since the last call."""
         if step < self.after:
             return []
         said = []

@@ -53,7 +53,7 @@ class TrainingModule(lightning.LightningModule):
         check_gradients(self.method, self.global_step)
 
     def configure_optimizers(self) -> dict[str, object]:  # type: ignore[override]
-        optimizer = make_optimizer(*players(self.method), self.config)
+        optimizer = make_optimizer(*parameter_groups(self.method), self.config)
         factor = learning_rate_factor(self.config, self.steps, self.spent, self.cooling)
         schedule = LambdaLR(optimizer, factor)
         return {
@@ -62,7 +62,7 @@ class TrainingModule(lightning.LightningModule):
         }
 
 
-def players(method: Method) -> tuple[list[Parameter], list[Parameter]]:
+def parameter_groups(method: Method) -> tuple[list[Parameter], list[Parameter]]:
     """Return the parameters of a method, those of its critics apart."""
     critics = tuple(f"{name}." for name in method.critics)
     parts: tuple[list[Parameter], list[Parameter]] = ([], [])

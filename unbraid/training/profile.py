@@ -24,7 +24,7 @@ from torch.profiler import profile
 
 from unbraid.files import write_text
 from unbraid.rows import Row, write_rows
-from unbraid.training.stages import Watch, watch_stages
+from unbraid.training.stages import StageTimer, time_stages
 
 COLUMNS = ("stage", "calls", "seconds", "share", "backward_share")
 USUAL = ("data", "encoder", "posterior", "prior", "decoder", "backward", "optimizer")
@@ -42,7 +42,7 @@ class Profile(lightning.Callback):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.undo = ExitStack()
-        self.watch: Watch | None = None
+        self.timer: StageTimer | None = None
         self.trace: profile | None = None
         self.total, self.waited, self.steps, self.sequences = 0.0, 0.0, 0, 0
         self.began, self.ended, self.waited_before = 0.0, 0.0, 0.0
@@ -73,16 +73,16 @@ class Profile(lightning.Callback):
         self.ended = time.perf_counter()
 
     def on_before_backward(self, trainer: Trainer, module: Any, loss: Any) -> None:
-        if self.watch:
-            self.watch.start("backward")
+        if self.timer:
+            self.timer.start("backward")
 
     def on_after_backward(self, trainer: Trainer, module: Any) -> None:
-        if self.watch:
-            self.watch.stop()
+        if self.timer:
+            self.timer.stop()
 
     def on_before_optimizer_step(self, trainer: Trainer, module: Any, optimizer: Any) -> None:
-        if self.watch:
-            self.watch.start("optimizer")  # the check of the gradients and the clipping, too
+        if self.timer:
+            self.timer.start("optimizer")  # the check of the gradients and the clipping, too
 
     def on_train_end(self, trainer: Trainer, module: Any) -> None:
         self._end_step(trainer, self.ended)
@@ -92,9 +92,9 @@ class Profile(lightning.Callback):
         self._let_go()
 
     def _begin(self, trainer: Trainer, module: Any) -> None:
-        watch = self.watch = Watch(module.device)
-        self.undo = watch_stages(module.method, watch)
-        hook = trainer.optimizers[0].register_step_post_hook(lambda *_: watch.stop())
+        timer = self.timer = StageTimer(module.device)
+        self.undo = time_stages(module.method, timer)
+        hook = trainer.optimizers[0].register_step_post_hook(lambda *_: timer.stop())
         self.undo.callback(hook.remove)
 
     def _end_step(self, trainer: Trainer, now: float) -> None:
@@ -112,11 +112,11 @@ class Profile(lightning.Callback):
 
     def _table(self) -> list[dict[str, Any]]:
         """Return the rows of the table, the largest stage first, what is left over last."""
-        if not self.watch or not self.steps:
+        if not self.timer or not self.steps:
             return []
-        seconds = dict.fromkeys(USUAL, 0.0) | self.watch.seconds | {"data": self.waited}
+        seconds = dict.fromkeys(USUAL, 0.0) | self.timer.seconds | {"data": self.waited}
         total = max(self.total, sum(seconds.values()))
-        calls = {"data": self.steps} | self.watch.calls
+        calls = {"data": self.steps} | self.timer.calls
         order = sorted(seconds, key=lambda stage: -seconds[stage])
         found = [(stage, calls.get(stage, 0), seconds[stage]) for stage in order]
         found.append(("other", 0, total - sum(seconds.values())))
@@ -127,12 +127,12 @@ class Profile(lightning.Callback):
 
     def _finish(self, trainer: Trainer, module: Any) -> None:
         """Write what was gathered, and leave the run alone from here on."""
-        watch, trace, rows = self.watch, self.trace, self.rows or self._table()
+        timer, trace, rows = self.timer, self.trace, self.rows or self._table()
         self._let_go()
-        if watch is None or not rows or not trainer.is_global_zero:
+        if timer is None or not rows or not trainer.is_global_zero:
             return
         if trace is not None:
-            shares = _backward_shares(trace, watch)
+            shares = _backward_shares(trace, timer)
             for row in rows:
                 row["backward_share"] = shares.get(row["stage"], 0.0)
             write_trace(trace, self.folder / "trace.json")
@@ -144,7 +144,7 @@ class Profile(lightning.Callback):
             with hushed():
                 self.trace.stop()
         self.undo.close()
-        self.undo, self.watch, self.trace = ExitStack(), None, None
+        self.undo, self.timer, self.trace = ExitStack(), None, None
 
     def _page(self, rows: list[dict[str, Any]], method: str) -> str:
         """Return the table as Markdown."""
@@ -180,12 +180,12 @@ def _waited(trainer: Trainer) -> float:
     return float(getattr(trainer.train_dataloader, "waited", 0.0))
 
 
-def _backward_shares(trace: profile, watch: Watch) -> Row:
+def _backward_shares(trace: profile, timer: StageTimer) -> Row:
     """Return which share of the backward pass belongs to each stage."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for event in trace.events() or ():
         if event.name.startswith(NODE):
-            seconds[watch.maker(event.sequence_nr)] += event.time_range.elapsed_us()
+            seconds[timer.maker(event.sequence_nr)] += event.time_range.elapsed_us()
     total = sum(seconds.values())
     return {stage: spent / total for stage, spent in seconds.items()}
 

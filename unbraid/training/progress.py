@@ -96,7 +96,7 @@ class Display(lightning.Callback):
         self.bar.stop()
 
 
-def tell_skipped(corpus: Corpus, console: Console | None) -> None:
+def print_skipped(corpus: Corpus, console: Console | None) -> None:
     """Say how much of the data could not be used."""
     if corpus.skipped and console is not None:
         name, reason = next(iter(corpus.skipped.items()))
@@ -107,7 +107,7 @@ def tell_skipped(corpus: Corpus, console: Console | None) -> None:
         )
 
 
-def tell_emulated(plan: Plan, device: str, console: Console | None) -> None:
+def print_emulated(plan: Plan, device: str, console: Console | None) -> None:
     """Say that a run goes on in bf16 on a machine that is slow at it."""
     slow = plan.training.precision == "bf16" and not native_bf16(torch.device(device))
     if slow and console is not None:

@@ -16,7 +16,7 @@ from torch.profiler import record_function
 from unbraid.methods.base import Method
 
 
-class Watch:
+class StageTimer:
     """Seconds and calls of nested stages; the time of an inner stage is not the outer one's."""
 
     def __init__(self, device: torch.device) -> None:
@@ -74,30 +74,30 @@ class Watch:
         return timed
 
 
-def watch_stages(method: Method, watch: Watch) -> ExitStack:
+def time_stages(method: Method, timer: StageTimer) -> ExitStack:
     """Time the parts, views and loss terms of a method until the returned stack is closed."""
     undo = ExitStack()
     for name, part in method.named_children():
-        _watch_part(part, name, watch, undo)
+        _time_part(part, name, timer, undo)
     homes = dict.fromkeys(kind.__module__ for kind in type(method).__mro__)
     for owner in (method, *(sys.modules[home] for home in homes if home.startswith("unbraid."))):
         for name, value in list(vars(owner).items()):
             stage = _stage_of(value)
             if stage:
-                setattr(owner, name, watch.around(stage, value))
+                setattr(owner, name, timer.around(stage, value))
                 undo.callback(setattr, owner, name, value)
     return undo
 
 
-def _watch_part(part: nn.Module, stage: str, watch: Watch, undo: ExitStack) -> None:
+def _time_part(part: nn.Module, stage: str, timer: StageTimer, undo: ExitStack) -> None:
     """Time the calls of a part, and of its public functions beside `forward`."""
-    before = part.register_forward_pre_hook(lambda *_: watch.start(stage))
-    after = part.register_forward_hook(lambda *_: watch.stop(), always_call=True)
+    before = part.register_forward_pre_hook(lambda *_: timer.start(stage))
+    after = part.register_forward_hook(lambda *_: timer.stop(), always_call=True)
     undo.callback(before.remove)
     undo.callback(after.remove)
     for name, value in vars(type(part)).items():
         if callable(value) and not name.startswith("_") and name != "forward":
-            setattr(part, name, watch.around(stage, getattr(part, name)))
+            setattr(part, name, timer.around(stage, getattr(part, name)))
             undo.callback(part.__delattr__, name)
 
 

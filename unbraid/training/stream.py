@@ -12,11 +12,11 @@ from unbraid.records import Batch
 class BatchStream:
     """Full batches of one epoch at a time, each epoch in its own random order.
 
-    Iterating starts at the step `start()` tells, also in the middle of an epoch. The rows of a
+    Iterating starts at step `start()`, also in the middle of an epoch. The rows of a
     batch are copied by one indexing call; there is no per-item work. `waited` counts the seconds
     that took: a model cannot compute meanwhile.
 
-    Of several processes each gets its slice of the same batches: `place` is (rank, size).
+    Of several processes each gets its slice of the same batches: `shard` is (rank, size).
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class BatchStream:
         seed: int,
         start: Callable[[], int],
         device: str = "cpu",
-        place: tuple[int, int] = (0, 1),
+        shard: tuple[int, int] = (0, 1),
     ) -> None:
         if len(split) < batch_size:
             raise ValueError(
                 f"the training split has {len(split)} sequences, fewer than one batch of "
                 f"{batch_size}. Set training.batch_size to {len(split)} or less."
             )
-        self.rank, size = place
+        self.rank, size = shard
         if batch_size % size:
             near = max(1, batch_size // size) * size
             raise ValueError(
@@ -65,8 +65,8 @@ class BatchStream:
             rows = order[i * self.batch_size : (i + 1) * self.batch_size]
             # Sorted rows read a memory-mapped file in one direction; the order inside a batch
             # does not matter.
-            mine = np.sort(rows)[self.rank * self.share : (self.rank + 1) * self.share]
-            asked = time.perf_counter()
-            batch = self.split.take(mine, self.device)
-            self.waited += time.perf_counter() - asked
+            local_rows = np.sort(rows)[self.rank * self.share : (self.rank + 1) * self.share]
+            began = time.perf_counter()
+            batch = self.split.take(local_rows, self.device)
+            self.waited += time.perf_counter() - began
             yield batch

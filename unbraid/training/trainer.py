@@ -14,7 +14,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import nn
 
 from unbraid.parallel.batchnorm import keep_statistics, share_statistics
-from unbraid.parallel.launch import place
+from unbraid.parallel.launch import process_info
 from unbraid.parallel.signals import STOPS, handled
 from unbraid.precision import Format
 from unbraid.runs.checkpoint import SafeCheckpointIO
@@ -59,7 +59,7 @@ def make_trainer(
 
 def _processes(device: str) -> dict[str, Any]:
     """Return the Trainer's settings for the processes there are."""
-    here, plugins = place(), [SafeCheckpointIO()]
+    here, plugins = process_info(), [SafeCheckpointIO()]
     if here.size == 1:
         return {"devices": 1, "plugins": plugins}
     on_cpu = device == "cpu"

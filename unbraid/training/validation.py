@@ -13,7 +13,7 @@ from unbraid.precision import autocast
 from unbraid.rows import Row, append_row
 from unbraid.runs.config import TrainingConfig
 from unbraid.seeding import seed_draws
-from unbraid.training.callbacks import tell_loggers
+from unbraid.training.callbacks import write_to_loggers
 from unbraid.training.module import TrainingModule, total
 
 
@@ -56,7 +56,7 @@ class Validation(lightning.Callback):
             return
         self.row = {"step": float(step)} | self.measure(module)
         append_row(self.path, self.row)
-        tell_loggers(trainer, "validation", self.row)
+        write_to_loggers(trainer, "validation", self.row)
         if self.config.patience:
             self._compare(trainer, module.method, step)
 

@@ -151,7 +151,7 @@ def test_what_is_there_is_neither_trained_nor_measured_again(
 ):
     request = Request(name=toy, out=out, seeds=1)
     first = reproduce(request)
-    for name in ("run_plan", "resume", "Sheet"):
+    for name in ("run_plan", "resume", "RunMetrics"):
         monkeypatch.setattr(reproduce_runs, name, never)
     said: list[str] = []
     assert reproduce(request, say=said.append).rows == first.rows

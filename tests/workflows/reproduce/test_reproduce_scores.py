@@ -13,7 +13,7 @@ from unbraid.methods.dsvae import DSVAE, DSVAEConfig
 from unbraid.settings import as_table, build, parse_sets
 from unbraid.workflows.reproduce import scores as reproduce_scores
 from unbraid.workflows.reproduce.plan import Metric, find_comparison
-from unbraid.workflows.reproduce.scores import Sheet, trained_otherwise
+from unbraid.workflows.reproduce.scores import RunMetrics, trained_otherwise
 
 
 def judged_row(kept: str, factor: str, role: str, metric: str, mean: float) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def test_a_judge_is_asked_once_and_read_by_code_factor_and_role(series: Corpus):
         asked.append(1)
         return JUDGED
 
-    sheet = Sheet(series, None, repeats=1, seed=0, judged=judged)
-    found = sheet.fill(
+    run_metrics = RunMetrics(series, None, repeats=1, seed=0, judged=judged)
+    found = run_metrics.values(
         (
             metric("gap_pct", "difference", of=("accuracy_pct", "fix_d_static_pct")),
             metric("accuracy_pct", "judge", code="d", factor="action"),
@@ -69,7 +69,7 @@ def test_a_judge_is_asked_once_and_read_by_code_factor_and_role(series: Corpus):
     assert len(asked) == 1
 
 
-class Codes(Sheet):
+class Codes(RunMetrics):
     """The true labels as codes: s holds the machine, d the state."""
 
     def _codes(self, split: str) -> Embedding:
@@ -83,8 +83,8 @@ class Codes(Sheet):
 
 def test_probes_and_tasks_find_what_the_codes_hold(series: Corpus):
     method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5))  # never asked
-    sheet = Codes(series, method, repeats=2, seed=0)
-    found = sheet.fill(
+    run_metrics = Codes(series, method, repeats=2, seed=0)
+    found = run_metrics.values(
         (
             metric("machine_pct", "probe", code="s", factor="machine", tool="knn"),
             metric("state_pct", "probe", code="d", role="dynamic", tool="knn"),
@@ -108,7 +108,7 @@ def test_separation_is_measured_once_and_read_part_by_part(
 
     monkeypatch.setattr(reproduce_scores, "separate", separate)
     method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5))  # never asked
-    found = Codes(series, method, repeats=1, seed=0).fill(
+    found = Codes(series, method, repeats=1, seed=0).values(
         (
             metric("separation_pct", "separation", score="separation"),
             metric("dynamic_from_d_pct", "separation", score="dynamic_from_d"),
@@ -118,15 +118,19 @@ def test_separation_is_measured_once_and_read_part_by_part(
     assert 0 < found["separation_pct"] < 100
     assert len(seen) == 1
     with pytest.raises(KeyError, match="Did you mean 'static_from_s'"):
-        Codes(series, method, repeats=1, seed=0).fill((metric("m", "separation", score="static"),))
+        Codes(series, method, repeats=1, seed=0).values(
+            (metric("m", "separation", score="static"),)
+        )
 
 
 def test_the_reconstruction_error_is_that_of_the_model(series: Corpus):
     method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5)).eval()
-    found = Sheet(series, method, repeats=1, seed=0).fill((metric("error", "reconstruction"),))
+    found = RunMetrics(series, method, repeats=1, seed=0).values(
+        (metric("error", "reconstruction"),)
+    )
     assert 0.5 < found["error"] < 5.0  # untrained, so about as bad as the mean
     with pytest.raises(ValueError, match="raw values have no codes"):
-        Sheet(series, None, repeats=1, seed=0).fill((metric("error", "reconstruction"),))
+        RunMetrics(series, None, repeats=1, seed=0).values((metric("error", "reconstruction"),))
 
 
 def test_raw_values_have_other_predictors_for_every_seed(
@@ -142,18 +146,18 @@ def test_raw_values_have_other_predictors_for_every_seed(
     monkeypatch.setattr(reproduce_scores, "predict_target", predict)
     task = metric("machine_pct", "task", factor="machine", tool="linear")
     for seed in (0, 1):
-        Sheet(series, None, repeats=3, seed=seed).fill((task,))
+        RunMetrics(series, None, repeats=3, seed=seed).values((task,))
     assert seen == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_what_the_data_do_not_have_is_said(series: Corpus):
-    sheet = Sheet(series, None, repeats=1, seed=0, judged=lambda: JUDGED)
+    run_metrics = RunMetrics(series, None, repeats=1, seed=0, judged=lambda: JUDGED)
     with pytest.raises(KeyError, match=r"toy-series: there is no 'machin'\. Did you mean 'machine"):
-        sheet.fill((metric("m", "task", factor="machin"),))
+        run_metrics.values((metric("m", "task", factor="machin"),))
     with pytest.raises(ValueError, match="the data have no factor speaker"):
-        sheet.fill((metric("m", "judge", code="s", factor="speaker"),))
+        run_metrics.values((metric("m", "judge", code="s", factor="speaker"),))
     with pytest.raises(ValueError, match="raw values have no codes"):
-        sheet.fill((metric("m", "probe", code="s", role="static", tool="knn"),))
+        run_metrics.values((metric("m", "probe", code="s", role="static", tool="knn"),))
 
 
 def test_a_judge_as_asked_for_is_not_spoken_of():

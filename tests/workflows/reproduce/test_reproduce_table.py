@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from unbraid.workflows.reproduce.markdown import finding_lines, page, verdict
 from unbraid.workflows.reproduce.plan import Comparison, find_comparison
 from unbraid.workflows.reproduce.table import Printed, Result, merge_tables, merged, results
-from unbraid.workflows.reproduce.words import finding_lines, page, verdict
 
 AUPRC = (0.40, 0.45, 0.50)  # mean 0.45, std of a sample 0.05
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from unbraid.evaluation.metrics.agreement import spearman
-from unbraid.figures.look import DATA, FAINT, MODEL, calm, panels
+from unbraid.figures.style import DATA, FAINT, MODEL, panels, style_axes
 from unbraid.shapes import ShapeError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def agreement_figure(
             raise ShapeError(f"{name} must have shape {score.shape}, got {cost.shape}.")
     figure, axes = panels(len(costs), 2, width=3.6, height=3.0)
     for axis, (name, cost) in zip(axes, costs.items(), strict=True):
-        calm(axis, f"rank correlation {spearman(-cost, score):+.2f}")
+        style_axes(axis, f"rank correlation {spearman(-cost, score):+.2f}")
         chosen, best = cost.argmin(), score.argmax()
         axis.scatter(cost, score, s=22, color=DATA, linewidths=0, alpha=0.8)
         axis.scatter(cost[chosen], score[chosen], s=34, color=MODEL, linewidths=0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unbraid.evaluation.protocols.probes import ProbeRow
-from unbraid.figures.look import DATA, FAINT, INK, MUTED, calm, panels
+from unbraid.figures.style import DATA, FAINT, INK, MUTED, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -32,7 +32,7 @@ def probe_bars(rows: Sequence[ProbeRow]) -> "matplotlib.figure.Figure":
     axis.set_xlim(0, 112)
     axis.set_xticks(range(0, 101, 20))
     axis.set_xlabel("accuracy, %")
-    calm(axis)
+    style_axes(axis)
     axis.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
     _legend(figure)
     return figure

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import INK, MUTED, panels
+from unbraid.figures.style import INK, MUTED, panels
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.figures.look import DATA, MODEL, calm, class_colour, panels
+from unbraid.figures.style import DATA, MODEL, class_colour, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -33,7 +33,7 @@ def loss_curves(rows: Rows, validation: Rows = ()) -> "matplotlib.figure.Figure"
         if len(held_out[0]):
             axis.plot(*held_out, color=MODEL, linewidth=1.2, linestyle="--", label="validation")
         _scale(axis, np.concatenate([train[1], held_out[1]]))
-        calm(axis, name.replace("_", " "))
+        style_axes(axis, name.replace("_", " "))
     for axis in axes[-3:]:
         axis.set_xlabel("step")
     if validation:
@@ -58,7 +58,7 @@ def training_curves(runs: Mapping[str, Sequence[Rows]]) -> "matplotlib.figure.Fi
                 drawn.append(points[1])
         _scale(axis, np.concatenate([np.array([]), *drawn]))
         axis.set_xlabel("minutes of training")
-        calm(axis, name.replace("_", " "))
+        style_axes(axis, name.replace("_", " "))
     lines, names = axes[0].get_legend_handles_labels()
     once = dict(zip(names, lines, strict=True))
     columns = 3 if len(once) > 6 else max(1, len(once))

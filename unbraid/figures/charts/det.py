@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import COLOURS, FAINT, LINE, MUTED, calm, panels
+from unbraid.figures.style import COLOURS, FAINT, LINE, MUTED, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -36,7 +36,7 @@ def det_plot(curves: Mapping[str, tuple[Floats, Floats, Floats]]) -> "matplotlib
         axis.plot(
             [rate], [rate], "o", color=colour, markersize=6, markeredgecolor="white", clip_on=False
         )
-    calm(axis)
+    style_axes(axis)
     axis.set_aspect("equal")
     axis.grid(color=LINE, linewidth=0.5)
     legend = axis.legend(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from unbraid.figures.look import calm, class_colour, panels
+from unbraid.figures.style import class_colour, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -31,7 +31,7 @@ def judge_curves(curves: Mapping[str, Points], title: str) -> "matplotlib.figure
             colour = class_colour(i, len(curves))
             axis.plot(*zip(*found, strict=True), color=colour, linewidth=1.3, marker=".", label=run)
         axis.set_ylim(0, 102)
-        calm(axis, name)
+        style_axes(axis, name)
     for axis in axes[-5:]:
         axis.set_xlabel("minutes")
     axes[0].set_ylabel("judged right, %")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.checks.balance import Label
-from unbraid.figures.look import DATA, INK, MODEL, MUTED, calm, panels
+from unbraid.figures.style import DATA, INK, MODEL, MUTED, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -41,7 +41,7 @@ def label_balance(
         _bars(axis, label)
     for axis, (name, values) in zip(axes[len(counted) :], numbers.items(), strict=False):
         axis.hist(values, bins=30, color=DATA)
-        calm(axis, f"{name}, training")
+        style_axes(axis, f"{name}, training")
     if differ:
         _lengths(axes[-1], lengths)
     said = [] if differ else [f"all {len(every):,} sequences have {int(every[0])} steps"]
@@ -60,7 +60,7 @@ def _bars(axis: Any, label: Label) -> None:
         100 * np.array([counts.get(name, 0) for name in names]) / max(1, sum(counts.values()))
         for counts in (train, test)
     ]
-    calm(axis, f"{label.name} ({label.role}, per {'step' if label.per_step else 'sequence'})")
+    style_axes(axis, f"{label.name} ({label.role}, per {'step' if label.per_step else 'sequence'})")
     if few:
         places = np.arange(len(names))
         axis.barh(places, shares[0], height=0.7, color=DATA)
@@ -80,7 +80,7 @@ def _bars(axis: Any, label: Label) -> None:
 
 
 def _lengths(axis: Any, lengths: Mapping[str, NDArray[Any]]) -> None:
-    calm(axis, "length, steps")
+    style_axes(axis, "length, steps")
     every = np.concatenate(list(lengths.values()))
     low, high = int(every.min()), int(every.max())
     edges = np.linspace(low - 0.5, high + 0.5, min(high - low + 1, 40) + 1)

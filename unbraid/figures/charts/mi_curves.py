@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbraid.figures.look import DATA, FAINT, calm, panels
+from unbraid.figures.style import DATA, FAINT, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -41,7 +41,7 @@ def mi_curves(
             label = "log N to log N·M"
             axis.axhspan(*mws_range, color=FAINT, alpha=0.4, linewidth=0, zorder=0, label=label)
             axis.legend(loc="best", frameon=False, fontsize=8)
-        calm(axis, TERMS[name])
+        style_axes(axis, TERMS[name])
         axis.set_xlabel("step")
     axes[0].set_ylabel("nats")
     return figure

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unbraid.figures.look import DATA, INK, MODEL, MUTED, calm, panels
+from unbraid.figures.style import DATA, INK, MODEL, MUTED, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -33,7 +33,7 @@ def result_dots(
         if metric in targets:
             axis.axvline(targets[metric], color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
         better = "more" if some[0]["better"] == "up" else "less"
-        calm(axis, f"{metric.replace('_', ' ')} ({better} is better)")
+        style_axes(axis, f"{metric.replace('_', ' ')} ({better} is better)")
         axis.set_ylim(len(methods) - 0.5, -0.5)
         axis.set_yticks(range(len(methods)), methods if i % COLUMNS == 0 else [""] * len(methods))
         axis.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import COLOURS, MUTED, calm, class_colour, panels
+from unbraid.figures.style import COLOURS, MUTED, class_colour, panels, style_axes
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def scatter_by_label(
         raise ShapeError(f"labels must have shape ({len(points)},), got {labels.shape}.")
     there = np.isfinite(points).all(1)
     figure, (axis,) = panels(1, 1, width=5.6, height=4.4)
-    calm(axis, title)
+    style_axes(axis, title)
     axis.set(xticks=[], yticks=[], aspect="equal")
     axis.set_adjustable("datalim")
     if np.issubdtype(labels.dtype, np.floating):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unbraid.evaluation.protocols.thirds import Thirds
-from unbraid.figures.look import DATA, MODEL, calm, panels
+from unbraid.figures.style import DATA, MODEL, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -34,7 +34,7 @@ def thirds_histogram(found: Mapping[str, Thirds]) -> "matplotlib.figure.Figure":
         axis.set_xlabel("cosine similarity with the anchor")
         axis.set_ylabel("share of pairs")
         axis.yaxis.set_major_formatter("{x:.0%}")
-        calm(axis, code)
+        style_axes(axis, code)
     figure.legend(
         *axes[0].get_legend_handles_labels(),
         loc="outside upper right",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unbraid.evaluation.protocols.view_quality import ViewRow
-from unbraid.figures.look import COLOURS, DATA, FAINT, INK, calm, panels
+from unbraid.figures.style import COLOURS, DATA, FAINT, INK, panels, style_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -24,7 +24,7 @@ def view_quality_figure(rows: Sequence[ViewRow]) -> "matplotlib.figure.Figure":
     height = 2.9 if several else 1.1 + 0.36 * factors
     figure, axes = panels(len(codes), 2, width=4.4, height=height)
     for axis, code in zip(axes, codes, strict=True):
-        calm(axis, TITLES[code])
+        style_axes(axis, TITLES[code])
         (_curves if several else _bars)(axis, [row for row in rows if row.code == code])
     _legend(figure, axes[0], several)
     return figure

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import DATA, INK, LINE, MODEL, MUTED, panels
 from unbraid.figures.sequences.frames import GAP, PAPER, Pixels, frame_grid, gif_bytes
+from unbraid.figures.style import DATA, INK, LINE, MODEL, MUTED, panels
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from unbraid.figures.look import DATA, FAINT, INK, LINE, MUTED, calm, panels
 from unbraid.figures.sequences.frames import GAP, PAPER, Pixels, frame_grid
 from unbraid.figures.sequences.spectrograms import spectrogram_grid
+from unbraid.figures.style import DATA, FAINT, INK, LINE, MUTED, panels, style_axes
 from unbraid.shapes import check_axes
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def lane_sheet(
     columns = min(2, len(rows))
     figure, axes = panels(len(rows), columns, width=10 / columns, height=0.7 + 0.34 * shown)
     for i, (axis, row) in enumerate(zip(axes, rows, strict=True)):
-        calm(axis, row.title)
+        style_axes(axis, row.title)
         _lanes(axis, row.x.reshape(-1, width)[:, :shown].T)
         _mark(axis, row, float(row.x.shape[1]), colour=LINE, shift=-0.5)
         axis.set_yticks(range(shown), names if i % columns == 0 else [""] * shown)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from unbraid.figures.look import calm, panels
+from unbraid.figures.style import panels, style_axes
 from unbraid.shapes import check_axes
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def series_rows(
         for channel in range(min(flat.shape[1], MOST_CHANNELS)):
             name = channels[channel] if channels else f"channel {channel}"
             axis.plot(flat[:, channel], linewidth=1.0, label=name)
-        calm(axis, label)
+        style_axes(axis, label)
     axes[-1].set_xlabel("row")
     figure.legend(
         *axes[0].get_legend_handles_labels(),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import DATA, LINE, MODEL, calm, panels
+from unbraid.figures.style import DATA, LINE, MODEL, panels, style_axes
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def series_plot(
                 axis.axvline(edge - 0.5, color=LINE, linewidth=0.6, zorder=0)
         _draw(axis, known[:, channel], None if x_hat is None else x_hat[..., channel].ravel())
         axis.set_xlim(-0.5, T * W - 0.5)
-        calm(axis, channels[channel] if channels else f"channel {channel}")
+        style_axes(axis, channels[channel] if channels else f"channel {channel}")
     for axis in axes[-columns:]:
         axis.set_xlabel("row")
     if x_hat is not None:

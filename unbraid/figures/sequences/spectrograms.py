@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.look import MUTED, calm, panels
+from unbraid.figures.style import MUTED, panels, style_axes
 from unbraid.shapes import check_axes
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def spectrogram_grid(
             extent=(0.0, len(x) * step, 0.0, x.shape[1]),
         )
         axis.set_xlim(0.0, longest * step)
-        calm(axis, label)
+        style_axes(axis, label)
     for i, axis in enumerate(axes):
         below = i + columns >= len(axes)  # no panel under this one
         axis.tick_params(labelbottom=below)

@@ -20,7 +20,7 @@ Departures:
 * Row reconstruction is the error of decoding these guesses, for reports alone: its weight is 0.
 * Critics are our encoders with a head, of any kind of data and length; the authors' 3-D
   convolutions need 13 to 16 frames. Pixels are in [0, 1]; no categories.
-* All players make their steps at the same time; the authors' take turns.
+* Generator and critics make their steps at the same time; the authors' take turns.
 * Generated sequences get lengths and gaps of the real ones, or critics would look at these.
 """
 

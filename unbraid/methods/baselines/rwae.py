@@ -18,8 +18,8 @@ Letters: z^c -> s; z^m_t -> d_t; β1, β2 -> w_static, w_dynamic.
 Departures:
 * β1, β2, code sizes, kernel, rates and which variant the published rows show are not established.
   WAE weighs its squared error by 0.05 and 𝒟 by 10 to 100, i.e. β of 200 to 2000 beside our sum.
-* A critic of d_t is told of d_{t−1}; both encoder and prior are moved by it. Both players make
-  their steps at the same time.
+* A critic of d_t is told of d_{t−1}; both encoder and prior are moved by it. Generator and
+  critic make their steps at the same time.
 * Posterior log-variances are bounded below: without a KL they fall without end.
 * The weakly supervised variant is not offered. Series have a likelihood with a learned scale.
 """

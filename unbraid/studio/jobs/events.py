@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.rows import read_rows
+from unbraid.studio.jobs.manager import Jobs
 from unbraid.studio.jobs.record import Record
-from unbraid.studio.jobs.shelf import Jobs
 
 SECONDS = 1.0  # between two looks
 SILENCE = 15  # looks without news after which a comment keeps the connection open

@@ -11,13 +11,13 @@ from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.embedding_map import tsne_points
 from unbraid.evaluation.protocols.separation import flat_dynamic, relative_error, separate
 from unbraid.files import read_json
+from unbraid.studio.model.confidence import rank_by_confidence
 from unbraid.studio.model.directions import Direction, label_directions, principal_directions
 from unbraid.studio.model.subject import Subject
-from unbraid.studio.model.told import told_sequences
 
 Facts = dict[str, Any]
 LIMIT = 500  # examples per probe, as in the quick suite
-MOST_TOLD = 24  # sequences shown of a cell of the leak matrix
+MOST_LISTED = 24  # sequences shown of a cell of the leak matrix
 Code = Literal["s", "d"]
 
 
@@ -95,7 +95,7 @@ def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Fac
     found = [one for one, _ in subject.factors if one.name == factor]
     if not found or code not in ("s", "d") or classifier not in ("svc", "knn", "forest"):
         raise KeyError(f"there is no cell of {factor[:40]!r} and {code!r} in the leak matrix.")
-    rows = told_sequences(
+    rows = rank_by_confidence(
         subject.all_codes(),
         subject.needs_split(),
         found[0],
@@ -115,7 +115,7 @@ def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Fac
                 "label": value_name(row.label, found[0].values),
                 "predicted": value_name(row.predicted, found[0].values),
             }
-            for row in rows[:MOST_TOLD]
+            for row in rows[:MOST_LISTED]
         ],
     }
 

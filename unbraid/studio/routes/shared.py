@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from unbraid.studio.jobs.shelf import Jobs
+from unbraid.studio.jobs.manager import Jobs
 from unbraid.studio.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 
 from unbraid.studio.jobs import choose
 from unbraid.studio.jobs.events import follow
-from unbraid.studio.jobs.shelf import Wish
+from unbraid.studio.jobs.manager import TrainingRequest
 from unbraid.studio.routes.shared import Here, Trainings
 from unbraid.studio.workspace import Workspace
 
@@ -39,7 +39,7 @@ async def folder(here: Here, path: str = "") -> dict[str, Any]:
 @router.post("/data/check")
 async def check(here: Here, asked: Asked) -> dict[str, Any]:
     """Return what the data hold and what is wrong with them."""
-    wish = await here.work.quick(partial(_wish, here, asked))
+    wish = await here.work.quick(partial(_request, here, asked))
     return await here.work.slow(partial(choose.check_data, wish.data, wish.sets))
 
 
@@ -52,7 +52,7 @@ async def jobs(here: Here, trainings: Trainings) -> list[dict[str, Any]]:
 @router.post("/jobs")
 async def start(here: Here, trainings: Trainings, asked: Asked) -> dict[str, Any]:
     """Start a training."""
-    wish = await here.work.quick(partial(_wish, here, asked))
+    wish = await here.work.quick(partial(_request, here, asked))
     record = await here.work.slow(partial(trainings.start, wish))
     return trainings.facts(record)
 
@@ -81,7 +81,7 @@ async def events(trainings: Trainings, request: Request, word: str) -> Streaming
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
-def _wish(here: Workspace, asked: dict[str, Any]) -> Wish:
+def _request(here: Workspace, asked: dict[str, Any]) -> TrainingRequest:
     """Return what is asked for, checked: data by their place, settings by their name."""
     from unbraid.methods import find_method
 
@@ -95,7 +95,7 @@ def _wish(here: Workspace, asked: dict[str, Any]) -> Wish:
     known = [entry.data for entry in here.entries.values() if entry.data]
     data = word if word in known else choose.allowed_data(word, here.places.folders)
     choose.check_sets(tuple(sets))
-    return Wish(data=data, method=method, minutes=_minutes(asked), sets=tuple(sets))
+    return TrainingRequest(data=data, method=method, minutes=_minutes(asked), sets=tuple(sets))
 
 
 def _minutes(asked: dict[str, Any]) -> float:

@@ -26,7 +26,7 @@ from unbraid.data.cache import file_hash
 from unbraid.evaluation.manipulate import Embedding, embed_batches
 from unbraid.methods.base import Method
 from unbraid.nets.steps import folded
-from unbraid.parallel.launch import launch, must_launch, place, process_group, with_console
+from unbraid.parallel.launch import launch, must_launch, process_group, process_info, with_console
 from unbraid.parallel.signals import handled
 from unbraid.precision import inference, inference_format
 from unbraid.settings import at_least
@@ -75,7 +75,7 @@ def encode(
         task = partial(encode, path, source, out, config=config)
         return launch(config.devices, partial(with_console, task, shown=console is not None))
     console = console or Console(quiet=True)
-    first = place().rank == 0  # of several processes one writes the file
+    first = process_info().rank == 0  # of several processes one writes the file
     with ExitStack() as stack:
         stack.enter_context(handled(signal.default_int_handler, signal.SIGTERM))
         with process_group():
@@ -84,7 +84,7 @@ def encode(
             if first:
                 stack.enter_context(locked(target.parts))
                 _prepare(parts, job, source, console)
-            if place().size > 1:
+            if process_info().size > 1:
                 dist.barrier()
             _encode_parts(folded(job.method), parts, console)
         if first:
@@ -128,7 +128,7 @@ def _prepare(parts: Parts, job: Opened, source: Source, console: Console) -> Non
 @inference  # around all batches, so that weights are rounded to bf16 once
 def _encode_parts(method: Method, parts: Parts, console: Console) -> None:
     """Encode the parts of this process that are not finished; others take the rest."""
-    here = place()
+    here = process_info()
     mine = range(here.rank, len(parts), here.size)
     with console.status("checking finished parts") if parts.count() else nullcontext():
         missing = [part for part in mine if not parts.finished(part)]

@@ -14,6 +14,7 @@ from unbraid.figures.charts.results import result_dots
 from unbraid.figures.save import save_figure
 from unbraid.files import read_ours
 from unbraid.settings import all_finite, at_least, closest, parse_sets
+from unbraid.workflows.reproduce.markdown import number, verdict
 from unbraid.workflows.reproduce.plan import (
     RAW,
     VARIANTS,
@@ -31,7 +32,6 @@ from unbraid.workflows.reproduce.table import (
     results,
     write_tables,
 )
-from unbraid.workflows.reproduce.words import number, verdict
 from unbraid.workflows.reproduce.workers import one_by_one, side_by_side
 
 Say = Callable[[str], None]

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.files import write_text
-from unbraid.workflows.reproduce.plan import Metric, find_comparison, lead
-from unbraid.workflows.reproduce.words import comparison_of, known, number
+from unbraid.workflows.reproduce.markdown import comparison_of, known, number
+from unbraid.workflows.reproduce.plan import Metric, find_comparison, improvement
 
 Result = dict[str, Any]
 MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
@@ -26,7 +26,7 @@ def standing(row: Result) -> str:
     """
     if row["published"] is None or row["mean"] is None:
         return ""
-    ahead = lead(row["mean"], row["published"], row["better"])
+    ahead = improvement(row["mean"], row["published"], row["better"])
     if ahead >= 0:
         return "better"
     return "within" if -ahead <= (row["std"] or 0.0) else "worse"

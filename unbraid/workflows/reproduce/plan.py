@@ -86,10 +86,10 @@ class Metric:
     target: float | None = None  # for the best method
 
 
-def lead(value: float | int, other: float | int, better: str) -> float | int:
+def improvement(value: float | int, other: float | int, better: str) -> float | int:
     """Return by how much a value is better than another; `better` is "up" or "down".
 
-    >>> lead(7.0, 7.5, "down")
+    >>> improvement(7.0, 7.5, "down")
     0.5
     """
     return value - other if better == "up" else other - value

@@ -15,9 +15,9 @@ from rich.console import Console
 from unbraid.files import write_text
 from unbraid.settings import build, closest, read_toml
 from unbraid.workflows.reproduce.comparison import Reproduced, Request, reproduce
+from unbraid.workflows.reproduce.markdown import number
 from unbraid.workflows.reproduce.plan import FOLDER, Comparison, Metric, Protocol, Row
 from unbraid.workflows.reproduce.table import Result, results
-from unbraid.workflows.reproduce.words import number
 
 NAME = "recipes"
 METRICS = (

@@ -23,7 +23,7 @@ from unbraid.settings import Table, as_table, flat
 from unbraid.training.fit import resume, run_plan
 from unbraid.workflows.evaluate import judging
 from unbraid.workflows.reproduce.plan import RAW, Budget, Comparison, Row, Variant
-from unbraid.workflows.reproduce.scores import Sheet
+from unbraid.workflows.reproduce.scores import RunMetrics
 
 FORMAT = "unbraid-scores-1"
 Outcome = Literal["made", "there", "interrupted"]
@@ -102,7 +102,7 @@ def _score_raw(job: SeedRun) -> Outcome:
         return "there"
     c = job.comparison
     corpus = load_data(c.data, c.data_options(job.variant))
-    values = Sheet(corpus, None, repeats=c.repeats, seed=job.seed).fill(c.metrics)
+    values = RunMetrics(corpus, None, repeats=c.repeats, seed=job.seed).values(c.metrics)
     _write(job, values, {"cpu_minutes": 0.0, "epochs": 0.0, "steps": 0, "parameters": 0})
     return "made"
 
@@ -114,7 +114,7 @@ def _score(job: SeedRun, run: OpenedRun) -> None:
         repeats=c.repeats, means=c.protocol(job.variant).means, sides=c.sides, controls=False
     )
     judged = partial(judging.score, run, job.judge or "", scoring)
-    sheet = Sheet(run.corpus, method, repeats=c.repeats, seed=job.seed, judged=judged)
+    run_metrics = RunMetrics(run.corpus, method, repeats=c.repeats, seed=job.seed, judged=judged)
     training = run.about["training"]
     cost = {
         "cpu_minutes": round(_cpu_minutes(run.run), 3),
@@ -122,7 +122,7 @@ def _score(job: SeedRun, run: OpenedRun) -> None:
         "steps": training["steps"],
         "parameters": count_parameters(method),
     }
-    _write(job, sheet.fill(c.metrics), cost)
+    _write(job, run_metrics.values(c.metrics), cost)
 
 
 def _write(job: SeedRun, values: dict[str, float], cost: dict[str, Any]) -> None:

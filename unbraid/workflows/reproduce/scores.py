@@ -28,7 +28,7 @@ from unbraid.workflows.reproduce.plan import Metric
 SPLITS = ("train", "validation", "test")
 
 
-class Sheet:
+class RunMetrics:
     """Measures one run; what several metrics share is made once, when it is first asked for."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Sheet:
         self.content = cache(self._content)
         self.separation = cache(lambda split: separate(self.codes(split), corpus.split(split)))
 
-    def fill(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
+    def values(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
         """Return the value of every metric; percent where its name says so."""
         found: dict[str, float] = {}
         for metric in sorted(metrics, key=lambda metric: metric.by == "difference"):

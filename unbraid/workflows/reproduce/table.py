@@ -12,10 +12,10 @@ from typing import Any
 from unbraid.data import data_title
 from unbraid.files import read_json, read_ours, write_text
 from unbraid.report.published import published
+from unbraid.workflows.reproduce.markdown import page
 from unbraid.workflows.reproduce.methods import refresh
 from unbraid.workflows.reproduce.plan import VARIANTS, Comparison, Metric, Row, Variant
 from unbraid.workflows.reproduce.runs import FORMAT
-from unbraid.workflows.reproduce.words import page
 
 TUNED = ", tuned here"  # behind the label of a method whose weights are not its paper's
 Result = dict[str, Any]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from unbraid.files import write_text
-from unbraid.parallel.launch import TOLD
 from unbraid.parallel.pool import INTERRUPTED, run_jobs
+from unbraid.safety.errors import EXPECTED
 from unbraid.workflows.reproduce.runs import Outcome, SeedRun, do_job
 
 SECONDS_BETWEEN_LINES = 60.0
@@ -25,7 +25,7 @@ def one_by_one(jobs: Sequence[SeedRun], done: Done, console: Any = None) -> None
     for job in jobs:
         try:
             outcome: str = do_job(job, console)
-        except TOLD as error:
+        except EXPECTED as error:
             outcome = _sentence(error)
         if outcome == "interrupted":
             raise KeyboardInterrupt
@@ -62,7 +62,7 @@ def _work(job: SeedRun) -> int:
     note.unlink(missing_ok=True)
     try:
         return CODES[do_job(job)]
-    except TOLD as error:
+    except EXPECTED as error:
         write_text(note, _sentence(error))
         return FAILED
 

@@ -25,31 +25,31 @@ from unbraid.workflows.tune.search import Search
 from unbraid.workflows.tune.study import CHECKS, CRITERIA, Claim
 
 Numbers = dict[str, float]
-Look = Callable[[Method], float]
+Measurement = Callable[[Method], float]
 BROKEN = (ArithmeticError, RuntimeError, MemoryError)
 """What ends a trial but not the study: a loss that is not finite, too large a model."""
 
 
-class TrialWatch(lightning.Callback):
-    """Looks at a trial at even shares of its budget, in steps or minutes, and may end it.
+class TrialPruning(lightning.Callback):
+    """Measures a trial at even shares of its budget, in steps or minutes, and may end it.
 
     Shares compare trials of unequal speed and batch size, which steps would not.
     """
 
-    def __init__(self, trial: optuna.Trial, look: Look) -> None:
-        self.trial, self.look = trial, look
+    def __init__(self, trial: optuna.Trial, measure: Measurement) -> None:
+        self.trial, self.measure = trial, measure
         before = trial.study.get_trials(deepcopy=False)[trial.number]
-        self.seen = max(before.intermediate_values, default=0)  # by whoever began the trial
+        self.last_check = max(before.intermediate_values, default=0)  # by whoever began the trial
 
     def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
         share = max(trainer.global_step / module.steps, module.spent())
         check = int(CHECKS * share)
-        if not self.seen < check < CHECKS:
+        if not self.last_check < check < CHECKS:
             return
         module.eval()
-        value = self.look(module.method)
+        value = self.measure(module.method)
         module.train()
-        self.seen = check
+        self.last_check = check
         self.trial.report(value, check)
         if self.trial.should_prune():
             raise optuna.TrialPruned
@@ -68,7 +68,7 @@ def run_trial(claim: Claim, search: Search, folder: Path, corpus: Corpus, device
     trial, study = claim.trial, claim.trial.study
     plan, path = search.plan(trial.params), folder / "trials" / str(trial.number)
     try:
-        run = _train(plan, path, corpus, device, _watch(trial, search, plan, corpus))
+        run = _train(plan, path, corpus, device, _pruning(trial, search, plan, corpus))
         about = run.about["training"]
         if about["reason"] == "interrupted":
             return False
@@ -87,26 +87,26 @@ def run_trial(claim: Claim, search: Search, folder: Path, corpus: Corpus, device
     return True
 
 
-def _watch(
+def _pruning(
     trial: optuna.Trial, search: Search, plan: Plan, corpus: Corpus
 ) -> list[lightning.Callback]:
-    """Return what looks at the trial; two objectives cannot be pruned by one."""
+    """Return the callback that prunes the trial; two objectives cannot be pruned by one."""
     if search.objective == "both" or search.pruner == "none":
         return []
     judge = {"elbo": nats_of, "leakage": leakage_of}[search.objective]
-    return [TrialWatch(trial, lambda method: judge(method, plan, corpus))]
+    return [TrialPruning(trial, lambda method: judge(method, plan, corpus))]
 
 
 def _train(
-    plan: Plan, path: Path, corpus: Corpus, device: str, watch: list[lightning.Callback]
+    plan: Plan, path: Path, corpus: Corpus, device: str, callbacks: list[lightning.Callback]
 ) -> Run:
     """Train into a new run folder, or go on with one that was left behind."""
     if (path / CHECKPOINT).is_file():
         run = Run(path)
         ended = (path / "model.json").is_file() and run.about["training"]["finished"]
-        return run if ended else resume(path, corpus=corpus, device=device, callbacks=watch)
+        return run if ended else resume(path, corpus=corpus, device=device, callbacks=callbacks)
     shutil.rmtree(path, ignore_errors=True)
-    return run_plan(plan, path, corpus=corpus, device=device, callbacks=watch)
+    return run_plan(plan, path, corpus=corpus, device=device, callbacks=callbacks)
 
 
 def measure(run: Run, search: Search, corpus: Corpus, device: str) -> Numbers:

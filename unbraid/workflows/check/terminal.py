@@ -9,8 +9,8 @@ from rich.text import Text
 from unbraid.data.checks.balance import Label
 from unbraid.data.checks.examine import Contents, SplitSummary
 from unbraid.settings import flat
-from unbraid.workflows.check.doctor import Examination
-from unbraid.workflows.check.findings import Finding
+from unbraid.workflows.check.checks import Finding
+from unbraid.workflows.check.examination import Examination
 
 MOST_CHANNELS, MOST_SKIPPED, MOST_VALUES = 24, 20, 3
 COLOURS = {"problem": "bold red", "warning": "bold yellow", "note": "bold"}

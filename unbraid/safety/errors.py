@@ -6,10 +6,11 @@ MEMORY = (
     "there is not enough memory. Use smaller batches (training.batch_size), fewer sequences or "
     "smaller settings of the method, or end other programs."
 )
-SAID = (ValueError, KeyError, OSError, ArithmeticError, ImportError)
+EXPECTED = (ValueError, KeyError, OSError, ArithmeticError, ImportError)
+"""Errors whose message is a sentence for the user; of others the whole traceback is shown."""
 
 
-def sentence_of(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """Return what to tell the user; empty if the error is a mistake of the program."""
     if is_memory(error):
         return MEMORY
@@ -22,7 +23,7 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, KeyError) and error.args:
         text = str(error.args[0])  # str() of a KeyError would put quotes around the sentence
         return text if " " in text else ""  # a bare key was not meant for the user
-    return str(error) if isinstance(error, SAID) else ""
+    return str(error) if isinstance(error, EXPECTED) else ""
 
 
 def is_memory(error: Exception) -> bool:

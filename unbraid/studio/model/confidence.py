@@ -14,7 +14,7 @@ from unbraid.records import Factor
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LabelConfidence:
     """A sequence and what a probe says of its label.
 
     Attributes:
@@ -31,7 +31,7 @@ class Told:
     predicted: int
 
 
-def told_sequences(
+def rank_by_confidence(
     codes: Embedding,
     split: Split,
     factor: Factor,
@@ -39,7 +39,7 @@ def told_sequences(
     code: Literal["s", "d"],
     classifier: str,
     limit: int = 1000,
-) -> list[Told]:
+) -> list[LabelConfidence]:
     """Return sequences in the order in which a code tells their label, the best first.
 
     Args:
@@ -63,7 +63,9 @@ def told_sequences(
         true = np.searchsorted(classes, examples.labels[own])
         confidence = float(chances[own, true].mean())
         label = int(labels[np.argmax(counts)])
-        rows.append(Told(int(position), confidence, label, int(classes[np.argmax(mean)])))
+        rows.append(
+            LabelConfidence(int(position), confidence, label, int(classes[np.argmax(mean)]))
+        )
     return sorted(rows, key=lambda row: -row.confidence)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-class Work:
+class ThreadPools:
     """Two pools of threads, and results that are computed once.
 
     Quick work (a swap, a picture) runs on as many threads as there are cores, slow work (probes,
@@ -39,10 +39,10 @@ class Work:
         """Start computing what `once` will return, unless it was started before."""
         with self.lock:
             if key not in self.results:
-                self.results[key] = self.slow_pool.submit(self._kept, key, function)
+                self.results[key] = self.slow_pool.submit(self._run_once, key, function)
             return self.results[key]
 
-    def _kept(self, key: Hashable, function: Callable[[], R]) -> R:
+    def _run_once(self, key: Hashable, function: Callable[[], R]) -> R:
         try:
             return function()
         except BaseException:

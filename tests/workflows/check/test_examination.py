@@ -1,4 +1,4 @@
-"""The doctor finds what was broken on purpose, says what to do, and lets sound data pass."""
+"""The examination finds what was broken on purpose, says what to do, and lets sound data pass."""
 
 import json
 from dataclasses import asdict, replace
@@ -10,9 +10,9 @@ import pytest
 
 import unbraid
 from unbraid.data.readers.arrays import from_arrays
-from unbraid.workflows.check.doctor import Examination, check_data
-from unbraid.workflows.check.findings import Finding
-from unbraid.workflows.check.words import screen, verdict
+from unbraid.workflows.check.checks import Finding
+from unbraid.workflows.check.examination import Examination, check_data
+from unbraid.workflows.check.terminal import screen, verdict
 
 RNG = np.random.default_rng(0)
 SMALL = {"train": 120, "validation": 10, "test": 20}

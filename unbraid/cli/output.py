@@ -5,6 +5,6 @@ import typer
 from unbraid.safety.names import printable
 
 
-def tell(text: object = "", *, err: bool = False) -> None:
+def print_line(text: object = "", *, err: bool = False) -> None:
     """Print a line; names and labels in it cannot steer the terminal."""
     typer.echo(printable(str(text)), err=err)

@@ -52,7 +52,7 @@ def panels(
     return figure, [figure.add_subplot(grid[divmod(i, columns)]) for i in range(count)]
 
 
-def calm(axes: Any, title: str = "") -> None:
+def style_axes(axes: Any, title: str = "") -> None:
     """Give axes the common look: two thin spines, small muted ticks, the title at the left."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

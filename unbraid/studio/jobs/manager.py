@@ -23,7 +23,7 @@ MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class TrainingRequest:
     """What somebody wants to train.
 
     Attributes:
@@ -89,23 +89,31 @@ class Jobs:
             return "failed"
         return "stopped" if _has_run(record) else "failed"
 
-    def start(self, wish: Wish) -> Record:
+    def start(self, request: TrainingRequest) -> Record:
         """Begin a training.
 
         Raises:
             ValueError: a setting is wrong, or too many trainings run.
         """
         self._check_room()
-        plan = _planned(wish)
+        plan = _planned(request)
         seed, folder = _free_folder(self.runs, plan)
-        words = [wish.data, "--out", str(self.runs), "--seed", str(seed), "--method", plan.method]
+        words = [
+            request.data,
+            "--out",
+            str(self.runs),
+            "--seed",
+            str(seed),
+            "--method",
+            plan.method,
+        ]
         words += ["--set", f"training.checkpoint_every={CHECKPOINTS}"]
-        if wish.minutes:
-            words += ["--max-minutes", f"{wish.minutes:g}"]
-        for setting in wish.sets:
+        if request.minutes:
+            words += ["--max-minutes", f"{request.minutes:g}"]
+        for setting in request.sets:
             words += ["--set", setting]
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-        return self._launch(name, words, (wish.data, plan.method, folder))
+        return self._launch(name, words, (request.data, plan.method, folder))
 
     def stop(self, record: Record) -> None:
         """Ask a training to stop after its present step; its state is kept."""
@@ -168,12 +176,12 @@ def _has_run(record: Record) -> bool:
     return (Path(record.run) / "config.toml").is_file()
 
 
-def _planned(wish: Wish) -> "Plan":
-    """Return the plan of a wish: whatever is wrong with it is said before a process starts."""
+def _planned(request: TrainingRequest) -> "Plan":
+    """Return the plan of a request: whatever is wrong with it is said before a process starts."""
     from unbraid.runs.plan import make_plan
     from unbraid.settings import parse_sets
 
-    return make_plan(wish.data, wish.method or None, settings=parse_sets(list(wish.sets)))
+    return make_plan(request.data, request.method or None, settings=parse_sets(list(request.sets)))
 
 
 def _free_folder(runs: Path, plan: "Plan") -> tuple[int, Path]:

@@ -27,7 +27,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class MethodPlan:
     """What `unbraid fit` would do with a method.
 
     Attributes:
@@ -48,11 +48,11 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CheckInput:
     """All there is to judge by: the contents, what methods would do, the data set's settings."""
 
     contents: Contents
-    methods: tuple[Planned, ...]
+    methods: tuple[MethodPlan, ...]
     settings: dict[str, Any]
     published: bool
 
@@ -67,59 +67,59 @@ class Case:
         return self.contents.parts["train"]
 
 
-def find(case: Case) -> tuple[Finding, ...]:
-    """Return what was found, problems first, then warnings, then notes, by importance."""
-    found = [finding for rule in RULES for finding in rule(case)]
+def run_checks(data: CheckInput) -> tuple[Finding, ...]:
+    """Return the findings: problems first, then warnings, then notes, by importance."""
+    findings = [finding for rule in RULES for finding in rule(data)]
     return tuple(
-        sorted(found, key=lambda finding: ("problem", "warning", "note").index(finding.level))
+        sorted(findings, key=lambda finding: ("problem", "warning", "note").index(finding.level))
     )
 
 
-def _problems(case: Case) -> Iterator[Finding]:
+def _problems(data: CheckInput) -> Iterator[Finding]:
     """Yield what `unbraid fit` refuses, too."""
-    contents = case.contents
+    contents = data.contents
     for problem in find_problems(contents.kind, contents.parts, contents.channels):
         yield Finding("problem", problem.what, problem.do)
 
 
-def _sizes(case: Case) -> Iterator[Finding]:
-    if case.train.shortest == 1 < case.train.longest:
+def _sizes(data: CheckInput) -> Iterator[Finding]:
+    if data.train.shortest == 1 < data.train.longest:
         yield Finding("note", "some sequences have one step only: nothing moves in them.")
 
 
-def _few(case: Case) -> Iterator[Finding]:
-    count = case.train.sequences
+def _few(data: CheckInput) -> Iterator[Finding]:
+    count = data.train.sequences
     if 2 <= count < FEW:
         yield Finding("warning", f"only {count} sequences to train on: expect overfitting.", MORE)
 
 
-def _refusals(case: Case) -> Iterator[Finding]:
-    refused = [plan for plan in case.methods if plan.refusal]
+def _refusals(data: CheckInput) -> Iterator[Finding]:
+    refused = [plan for plan in data.methods if plan.refusal]
     if not refused:
         return
-    level: Level = "problem" if len(refused) == len(case.methods) else "warning"
+    level: Level = "problem" if len(refused) == len(data.methods) else "warning"
     names = "no method" if level == "problem" else ", ".join(plan.method for plan in refused)
-    size = next((name for name in ("size", "height", "resize") if name in case.settings), "")
+    size = next((name for name in ("size", "height", "resize") if name in data.settings), "")
     do = (
         f"The reader resizes: --set data.{size}=64."
-        if size and case.contents.kind == "video"
+        if size and data.contents.kind == "video"
         else ""
     )
     verb = "can be trained" if level == "problem" else "cannot be trained"
     yield Finding(level, f"{names} {verb} on these data: {refused[0].refusal}", do)
 
 
-def _values(case: Case) -> Iterator[Finding]:
-    dead = [c for c in case.contents.channels if c.low is None or c.constant]
-    if 0 < len(dead) < len(case.contents.channels):
-        yield from _dead_channels(case)
-    if case.contents.kind == "video":
-        yield from _brightness(case)
+def _values(data: CheckInput) -> Iterator[Finding]:
+    dead = [c for c in data.contents.channels if c.low is None or c.constant]
+    if 0 < len(dead) < len(data.contents.channels):
+        yield from _dead_channels(data)
+    if data.contents.kind == "video":
+        yield from _brightness(data)
 
 
-def _dead_channels(case: Case) -> Iterator[Finding]:
-    lost = [c.name for c in case.contents.channels if c.low is None]
-    same = [c.name for c in case.contents.channels if c.constant]
+def _dead_channels(data: CheckInput) -> Iterator[Finding]:
+    lost = [c.name for c in data.contents.channels if c.low is None]
+    same = [c.name for c in data.contents.channels if c.constant]
     do = "Leave out what tells nothing: it only costs capacity."
     if lost:
         yield Finding("warning", f"{_listed(lost)}: no value is known in training.", do)
@@ -127,76 +127,76 @@ def _dead_channels(case: Case) -> Iterator[Finding]:
         yield Finding("warning", f"{_listed(same)}: the same value throughout training.", do)
 
 
-def _brightness(case: Case) -> Iterator[Finding]:
-    high = case.train.high_seen
+def _brightness(data: CheckInput) -> Iterator[Finding]:
+    high = data.train.high_seen
     if high is None:
         return
     if high < DARK:
         what = f"the brightest pixel has {100 * high:.1f} % of white: pictures are all but black."
         yield Finding("warning", what, "Multiply by 255, or give floats in [0, 1].")
-    if case.contents.frame[0] not in (1, 3):
+    if data.contents.frame[0] not in (1, 3):
         what = (
-            f"frames have {case.contents.frame[0]} channels: they train, but reports draw 1 or 3."
+            f"frames have {data.contents.frame[0]} channels: they train, but reports draw 1 or 3."
         )
         yield Finding("warning", what, "Give grey or RGB frames.")
 
 
-def _twins(case: Case) -> Iterator[Finding]:
-    twins = case.contents.twins
+def _twins(data: CheckInput) -> Iterator[Finding]:
+    twins = data.contents.twins
     do = "Remove one of each, or keep them together: --set data.split.by=LABEL."
     for pair, count in sorted(twins.across.items(), key=lambda item: "test" not in item[0]):
         first, second = pair.split(" in ")
         shown = [said for said in twins.examples if said.startswith(first) and second in said]
         what = f"{first} sequences that are in {second}, too, byte for byte: {count:,}"
         some = f" ({', '.join(shown[:2])}, counted from 0)" if shown else ""
-        yield Finding("warning", f"{what}{some}.", "" if case.published else do)
+        yield Finding("warning", f"{what}{some}.", "" if data.published else do)
     inside = {name: count for name, count in twins.inside.items() if count}
     if inside:
         said = ", ".join(f"{count:,} in {name}" for name, count in inside.items())
         yield Finding("note", f"sequences that repeat another of the same split: {said}.")
 
 
-def _groups(case: Case) -> Iterator[Finding]:
-    for group in leaking_groups(case.contents.groups):
+def _groups(data: CheckInput) -> Iterator[Finding]:
+    for group in leaking_groups(data.contents.groups):
         what = (
             f"{group.shared:,} of {group.test_values:,} values of '{group.name}' in test are in "
             "training, too: results will not tell how a model does on new ones."
         )
-        if not case.published:
+        if not data.published:
             yield Finding("warning", what, f"To keep them apart: --set data.split.by={group.name}.")
         elif is_named_group(group):
             yield Finding("note", f"{what} The data set is cut like that.")
 
 
-def _skipped(case: Case) -> Iterator[Finding]:
-    count = len(case.contents.skipped)
+def _skipped(data: CheckInput) -> Iterator[Finding]:
+    count = len(data.contents.skipped)
     what = f"not used: {count:,} of the files or records; they are listed with the reason."
-    if count and case.published:
+    if count and data.published:
         yield Finding("note", what)
     elif count:
         yield Finding("warning", what, "Repair or remove them, unless you can do without.")
 
 
-def _oddities(case: Case) -> Iterator[Finding]:
-    far = sum(part.far for _, part in case.parts)
+def _oddities(data: CheckInput) -> Iterator[Finding]:
+    far = sum(part.far for _, part in data.parts)
     if far:
-        most = sorted((c for c in case.contents.channels if c.far), key=lambda c: -c.far)
+        most = sorted((c for c in data.contents.channels if c.far), key=lambda c: -c.far)
         where = f", most in {_listed([c.name for c in most])}" if most else " (outside training)"
         what = f"values beyond {FAR:.0f} standard deviations from the mean: {far:,}{where}."
         yield Finding("warning", what, "If they are faults of measurement, make them NaN: missing.")
     for field, what in (("empty", "no value is known"), ("still", "nothing ever changes")):
-        count = sum(getattr(part, field) for _, part in case.parts)
+        count = sum(getattr(part, field) for _, part in data.parts)
         if count:
-            examined = sum(part.examined for _, part in case.parts)
+            examined = sum(part.examined for _, part in data.parts)
             said = f"in {count:,} of {examined:,} examined sequences {what}."
             yield Finding("warning", said, "Look whether they should be there.")
-    if case.train.missing > SPARSE:
-        what = f"{100 * case.train.missing:.0f} % of all values are missing."
+    if data.train.missing > SPARSE:
+        what = f"{100 * data.train.missing:.0f} % of all values are missing."
         yield Finding("warning", what, "Larger windows or fewer channels leave fewer gaps.")
 
 
-def _labels(case: Case) -> Iterator[Finding]:
-    factors = [label for label in case.contents.labels if label.role != "other"]
+def _labels(data: CheckInput) -> Iterator[Finding]:
+    factors = [label for label in data.contents.labels if label.role != "other"]
     if not factors:
         do = "For probes and judges, give labels; `unbraid diagnose` needs none."
         yield Finding("note", "there are no labels of factors.", do)
@@ -220,9 +220,9 @@ def _label(label: Label) -> Iterator[Finding]:
         yield Finding("note", what, "A judge cannot know them.")
 
 
-def _origin(case: Case) -> Iterator[Finding]:
-    if case.contents.stand_in:
-        what = f"these data stand in for {case.contents.stand_in}: results are labelled so and are "
+def _origin(data: CheckInput) -> Iterator[Finding]:
+    if data.contents.stand_in:
+        what = f"these data stand in for {data.contents.stand_in}: results are labelled so and are "
         yield Finding("note", f"{what}not those of the benchmark.")
 
 
@@ -236,7 +236,7 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-Rule = Callable[[Case], Iterator[Finding]]
+Rule = Callable[[CheckInput], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
     _problems,
     _sizes,

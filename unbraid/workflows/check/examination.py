@@ -16,7 +16,7 @@ from unbraid.records import Spec
 from unbraid.runs.plan import Plan, make_plan
 from unbraid.runs.recipes import recommended_method
 from unbraid.settings import Table, as_table, flat
-from unbraid.workflows.check.findings import Case, Finding, Planned, find
+from unbraid.workflows.check.checks import CheckInput, Finding, MethodPlan, run_checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Examination:
     findings: tuple[Finding, ...] = ()
     scaling: str = ""
     settings: Mapping[str, Any]
-    methods: tuple[Planned, ...] = ()
+    methods: tuple[MethodPlan, ...] = ()
     contents: Contents | None = None
 
 
@@ -65,8 +65,7 @@ def check_data(
         return Examination(data=name, ready=False, findings=(problem,), settings=settings)
     contents, spec = examine(data, deep=deep), data.spec
     methods = tuple(_planned(name, method, spec, options) for method in method_names(spec.kind))
-    case = Case(contents, methods, settings, published=is_dataset(name))
-    findings = find(case)
+    findings = run_checks(CheckInput(contents, methods, settings, published=is_dataset(name)))
     ready = not any(finding.level == "problem" for finding in findings)
     command = _command(name, spec, options or {}, methods) if ready else ""
     return Examination(
@@ -86,7 +85,7 @@ def _sentence(error: Exception) -> str:
     return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
 
 
-def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | None) -> Planned:
+def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | None) -> MethodPlan:
     """Resolve the settings of a method and build it without memory, to see whether sizes fit."""
     try:
         settings = {"data": options} if options else None
@@ -94,8 +93,8 @@ def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | No
         with torch.device("meta"):
             model = find_method(method)(spec, plan.method_config)
     except (ValueError, KeyError, ImportError) as error:
-        return Planned(method=method, refusal=_sentence(error))
-    return Planned(
+        return MethodPlan(method=method, refusal=_sentence(error))
+    return MethodPlan(
         method=method,
         preset=plan.preset,
         parameters=count_parameters(model),
@@ -118,7 +117,7 @@ def _scaling(spec: Spec) -> str:
 
 
 def _command(
-    name: str, spec: Spec, options: Mapping[str, Any], methods: tuple[Planned, ...]
+    name: str, spec: Spec, options: Mapping[str, Any], methods: tuple[MethodPlan, ...]
 ) -> str:
     """Return the words that train on these data, with the settings they were looked at with."""
     fitting = [plan.method for plan in methods if not plan.refusal]

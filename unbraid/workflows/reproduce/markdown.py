@@ -11,7 +11,7 @@ from unbraid.workflows.reproduce.plan import (
     Metric,
     PaperFinding,
     find_comparison,
-    lead,
+    improvement,
 )
 
 Result = dict[str, Any]
@@ -154,8 +154,8 @@ def verdict(comparison: Comparison, rows: Sequence[Result]) -> str:
         said.append(f"{len(parts['met'])} of {targets} targets met by the best method")
         said += [f"{state}: {', '.join(lines)}" for state, lines in parts.items() if lines]
     if comparison.findings:
-        seen = [_seen(finding, comparison, rows) for finding in comparison.findings]
-        count = ", ".join(f"{seen.count(word)} {word}" for word in FOUND if word in seen)
+        seen = [_finding_state(finding, comparison, rows) for finding in comparison.findings]
+        count = ", ".join(f"{seen.count(word)} {word}" for word in FINDING_STATES if word in seen)
         said.append(f"of {len(seen)} published findings: {count}")
     fewest = min((row["seeds"] for row in ours), default=0)
     said.append(f"{fewest} seed{'' if fewest == 1 else 's'} at least" if ours else "no run made")
@@ -167,30 +167,30 @@ def _against(metric: Metric, target: float, rows: Sequence[Result]) -> tuple[str
     wanted = f"wanted {'≥' if metric.better == 'up' else '≤'} {target:g}"
     if not found:
         return "not measured", f"{metric.name} ({wanted})"
-    best = max(found, key=lambda row: lead(row["mean"], target, metric.better))
-    ahead = lead(best["mean"], target, metric.better)
+    best = max(found, key=lambda row: improvement(row["mean"], target, metric.better))
+    ahead = improvement(best["mean"], target, metric.better)
     value = f"{metric.name} {number(best['mean'], metric.name)} ({best['method']}; {wanted}"
     if ahead >= 0:
         return "met", f"{value})"
     return "missed", f"{value}, {number(-ahead, metric.name)} off)"
 
 
-FOUND = ("seen", "within the noise", "opposite", "not measured")
+FINDING_STATES = ("seen", "within the noise", "opposite", "not measured")
 
 
 def finding_lines(comparison: Comparison, rows: Sequence[Result]) -> list[str]:
     """Return for every published finding whether it was seen here."""
-    return [f"{f.says}: {_seen(f, comparison, rows)}" for f in comparison.findings]
+    return [f"{f.says}: {_finding_state(f, comparison, rows)}" for f in comparison.findings]
 
 
-def _seen(finding: PaperFinding, comparison: Comparison, rows: Sequence[Result]) -> str:
+def _finding_state(finding: PaperFinding, comparison: Comparison, rows: Sequence[Result]) -> str:
     """Say whether a finding shows; a difference below the larger std is within the noise."""
     labels = {row.name: row.label for row in comparison.rows}
     by = {row["method"]: row for row in rows if row["metric"] == finding.metric}
     one, other = by.get(labels[finding.row]), by.get(labels[finding.than])
     if not one or not other or None in (one["mean"], other["mean"]):
         return "not measured"
-    ahead = lead(one["mean"], other["mean"], one["better"])
+    ahead = improvement(one["mean"], other["mean"], one["better"])
     if finding.within:
         return "seen" if abs(ahead) <= finding.within else "opposite"
     if abs(ahead) <= max(one["std"] or 0.0, other["std"] or 0.0):

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unbraid.cli.app import app
-from unbraid.workflows.evaluate.contest import compare_methods
+from unbraid.workflows.evaluate.compare import compare_methods
 
 TINY = [
     "data.train=24",
