@@ -34,7 +34,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     # The suffix stays last: some writers choose their format by it.
     aside = path.with_name(f".{writer()}.{path.name}")
     try:
-        with told_if_full(path):
+        with name_when_full(path):
             write(aside)
             aside.chmod(0o666 & ~_umask())  # some writers leave files to their owner alone
             sync(aside)
@@ -56,11 +56,11 @@ def left_behind(path: Path) -> bool:
 
     `writer` must be one of the parts of its name; of other machines nothing is known.
     """
-    found = re.search(rf"\.{_host()}-(\d+)\.", path.name)
-    if not found:
+    match = re.search(rf"\.{_host()}-(\d+)\.", path.name)
+    if not match:
         return False
     try:
-        os.kill(int(found[1]), 0)
+        os.kill(int(match[1]), 0)
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):  # somebody else's process
@@ -91,7 +91,7 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def told_if_full(path: Path) -> Iterator[None]:
+def name_when_full(path: Path) -> Iterator[None]:
     """Let a full disk be an `OSError` that names the file, whatever library has met it."""
     try:
         yield
@@ -179,9 +179,11 @@ def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:
         what: what it holds, for the message, e.g. "model".
     """
     about = read_json(path)
-    found = about.get("format") if isinstance(about, dict) else None
-    if found != form:
-        raise ValueError(f"{path} is not a {what} of ours: its format is {found!r}, not {form!r}.")
+    file_format = about.get("format") if isinstance(about, dict) else None
+    if file_format != form:
+        raise ValueError(
+            f"{path} is not a {what} of ours: its format is {file_format!r}, not {form!r}."
+        )
     return about
 
 
@@ -198,8 +200,8 @@ def check_kinds(path: Path, table: Any, kinds: Mapping[str, Any], required: bool
         raise ValueError(f"{path} is damaged: it holds {_shortly(table)} instead of a table.")
     for name, kind in kinds.items():
         if (name in table or required) and not isinstance(table.get(name), kind):
-            said = f"{name} is {_shortly(table[name])}" if name in table else f"it has no {name}"
-            raise ValueError(f"{path} is damaged: {said}. Restore the file, or make it again.")
+            problem = f"{name} is {_shortly(table[name])}" if name in table else f"it has no {name}"
+            raise ValueError(f"{path} is damaged: {problem}. Restore the file, or make it again.")
 
 
 def _shortly(value: Any) -> str:

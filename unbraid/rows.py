@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unbraid.files import told_if_full, write_whole
+from unbraid.files import name_when_full, write_whole
 
 Row = dict[str, float]
 
@@ -23,7 +23,7 @@ def append_row(path: Path, row: Row) -> None:
         return
     size = path.stat().st_size
     try:
-        with told_if_full(path), path.open("a", newline="", encoding="utf-8") as file:
+        with name_when_full(path), path.open("a", newline="", encoding="utf-8") as file:
             csv.DictWriter(file, names).writerow(_as_text(row))
     except OSError:  # half a row would be taken for one
         os.truncate(path, size)
@@ -62,12 +62,12 @@ def cut_rows(path: Path, step: int) -> None:
     """Drop what was logged after `step`: a resumed run writes it again."""
     rows = read_rows(path) if path.exists() else []
     try:
-        kept = [row for row in rows if float(row["step"]) <= step]
+        rows_before = [row for row in rows if float(row["step"]) <= step]
     except (KeyError, TypeError, ValueError):
         raise ValueError(
             f"{path} is damaged: it must have a column step of numbers. Restore or delete it."
         ) from None
     if rows:
-        write_rows(path, kept, list(rows[0]))
+        write_rows(path, rows_before, list(rows[0]))
     else:  # a header at most, which the next row brings along
         path.unlink(missing_ok=True)

@@ -129,8 +129,8 @@ def _coerce_table(value: Any, hint: type[C], where: str) -> C:
 def _coerce_union(value: Any, options: tuple[Any, ...], where: str) -> Any:
     if value is None or (value == "none" and type(None) in options):
         return None
-    kept = [option for option in options if option is not type(None)]
-    return _coerce(value, kept[0], where)
+    kinds = [option for option in options if option is not type(None)]
+    return _coerce(value, kinds[0], where)
 
 
 def _want(ok: bool, where: str, wanted: str, value: Any, hint: str = "") -> None:

@@ -72,14 +72,14 @@ def prepare(
     )
     with bars as bar:
         task = bar.add_task("preparing", total=1.0)
-        said = work.prepare(
+        summary = work.prepare(
             name,
             root,
             download=download,
             options=options,
             progress=lambda share: bar.update(task, completed=share),
         )
-        for line in said:
+        for line in summary:
             bar.console.print(line, soft_wrap=True)
 
 
@@ -101,15 +101,15 @@ def check(
     console = Screen()
     options = _options(sets)
     if json:
-        found = check_data(data, options, deep=deep)
-        typer.echo(jsonlib.dumps(asdict(found), indent=1))
+        examination = check_data(data, options, deep=deep)
+        typer.echo(jsonlib.dumps(asdict(examination), indent=1))
     else:
         with console.status("examining"):
-            found = check_data(data, options, deep=deep)
-        for part in screen(found):
+            examination = check_data(data, options, deep=deep)
+        for part in screen(examination):
             console.print(part)
-        console.print(verdict(found), soft_wrap=True)
-    if not found.ready:
+        console.print(verdict(examination), soft_wrap=True)
+    if not examination.ready:
         raise typer.Exit(2)
 
 

@@ -27,12 +27,12 @@ def diagnose(
     from unbraid.workflows.evaluate.diagnose import diagnosis_table
     from unbraid.workflows.evaluate.judging import leakage_screen
 
-    found = work(run, split=split, judge=judge, device=torch_device(device))
-    Screen().print(diagnosis_table(found))
-    if found["judge"]:
-        Screen().print("", leakage_screen(found["judge"]))
+    diagnosis = work(run, split=split, judge=judge, device=torch_device(device))
+    Screen().print(diagnosis_table(diagnosis))
+    if diagnosis["judge"]:
+        Screen().print("", leakage_screen(diagnosis["judge"]))
     print_line("")
-    for sentence in found["verdict"]:
+    for sentence in diagnosis["verdict"]:
         print_line(f"- {sentence}")
 
 
@@ -42,6 +42,6 @@ def modes(run: Run, split: SplitName = "test", device: Device = "auto") -> None:
     from unbraid.screen import Screen
     from unbraid.workflows.evaluate.modes import measure_modes, modes_table
 
-    found = measure_modes(run, split=split, device=torch_device(device))
-    Screen().print(modes_table(found))
+    measurement = measure_modes(run, split=split, device=torch_device(device))
+    Screen().print(modes_table(measurement))
     print_line("% of the way from chance to certainty, by k-NN; modes.json has the numbers.")

@@ -71,7 +71,7 @@ def reproduce(
     shown = console if console.is_terminal else None
     sets = [word.strip() for word in data.split(",") if word.strip()]
     try:
-        found = (
+        outcome = (
             recipes.compare_recipes(request, sets, console=shown, say=print_line)
             if name == recipes.NAME
             else work(request, console=shown, say=print_line)
@@ -79,9 +79,11 @@ def reproduce(
     except KeyboardInterrupt:
         print_line("Stopped; what was made is kept. The same command goes on.", err=True)
         raise typer.Exit(130) from None
-    print_line(f"wrote {found.page}\n{found.verdict}")
-    if found.failed:
-        print_line(f"{len(found.failed)} runs failed; the same command tries them again.", err=True)
+    print_line(f"wrote {outcome.page}\n{outcome.verdict}")
+    if outcome.failed:
+        print_line(
+            f"{len(outcome.failed)} runs failed; the same command tries them again.", err=True
+        )
         raise typer.Exit(1)
 
 

@@ -150,8 +150,8 @@ def data_module(name: str) -> ModuleType:
 
 def is_dataset(name: str) -> bool:
     """Say whether a name is one of the catalogue, registered, or of an installed package."""
-    if name not in DATASETS and (found := load_plugin("unbraid.datasets", name)) is not None:
-        register_dataset(name, found)
+    if name not in DATASETS and (plugin := load_plugin("unbraid.datasets", name)) is not None:
+        register_dataset(name, plugin)
     return name in DATASETS
 
 

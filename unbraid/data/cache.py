@@ -22,7 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from unbraid.data.corpus import Array
-from unbraid.files import left_behind, read_json, sync, told_if_full, write_text, writer
+from unbraid.files import left_behind, name_when_full, read_json, sync, write_text, writer
 from unbraid.safety.limits import check_disk, reserve
 
 FORMAT = 2
@@ -47,13 +47,13 @@ class Prepared:
         folder: where it is.
         arrays: read-only and memory-mapped.
         about: what the caller said of it when it was made (options, source).
-        found: what `build` returned: anything worth telling, e.g. which files were skipped.
+        facts: what `build` returned, e.g. which files were skipped.
     """
 
     folder: Path
     arrays: Arrays
     about: Mapping[str, Any]
-    found: Mapping[str, Any]
+    facts: Mapping[str, Any]
 
 
 Build = Callable[[NewArray], Mapping[str, Any] | None]
@@ -105,16 +105,16 @@ def listing_key(root: Path, files: Iterable[Path], *, times: bool = False) -> st
 
 def find_prepared(name: str, about: Mapping[str, Any]) -> Prepared | None:
     """Return the newest cache of a data set about which `about` was said, whatever its source."""
-    found = []
+    caches = []
     for path in cache_root().glob(f"{name}-*/cache.json"):
         try:
-            kept = read_json(path)
-            said = kept["about"]
-            if kept["name"] == name and all(said.get(key) == about[key] for key in about):
-                found.append((path.stat().st_mtime, kept["key"]))
+            facts = read_json(path)
+            recorded = facts["about"]
+            if facts["name"] == name and all(recorded.get(key) == about[key] for key in about):
+                caches.append((path.stat().st_mtime, facts["key"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # damaged, or not ours: `open_cache` would say so
-    return open_cache(name, max(found)[1]) if found else None
+    return open_cache(name, max(caches)[1]) if caches else None
 
 
 def open_cache(name: str, key: str) -> Prepared | None:
@@ -128,9 +128,9 @@ def open_cache(name: str, key: str) -> Prepared | None:
         return None
     try:
         about = read_json(folder / "cache.json")
-        made = {field: about.get(field) for field in ("format", "name", "key")}
-        if made != {"format": FORMAT, "name": name, "key": key}:
-            raise ValueError(f"cache.json names other contents: {made}")
+        identity = {field: about.get(field) for field in ("format", "name", "key")}
+        if identity != {"format": FORMAT, "name": name, "key": key}:
+            raise ValueError(f"cache.json names other contents: {identity}")
         arrays = {
             array: _open_array(folder, array, facts) for array, facts in about["arrays"].items()
         }
@@ -152,7 +152,7 @@ def open_or_build(
         name: of the data set.
         key: from `content_key`; other sources or options are another cache.
         build: fills arrays, e.g. `new("x", (n, 8, 3, 64, 64), np.uint8)[:] = frames`. If it
-            raises, nothing stays behind. What it returns is kept as `Prepared.found`.
+            raises, nothing stays behind. What it returns is kept as `Prepared.facts`.
         about: facts to find the cache by later, without its source: `find_prepared`.
     """
     try:
@@ -178,9 +178,9 @@ def _build(name: str, key: str, build: Build, about: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory(dir=final.parent, prefix=prefix) as aside:
         folder = Path(aside) / "cache"
         folder.mkdir()
-        facts, found = _write_arrays(folder, build)
+        facts, results = _write_arrays(folder, build)
         head = {"format": FORMAT, "name": name, "key": key, "arrays": facts}
-        text = json.dumps(head | {"about": dict(about), "found": found}, indent=2)
+        text = json.dumps(head | {"about": dict(about), "found": results}, indent=2)
         (folder / "cache.json").write_text(text + "\n", encoding="utf-8")
         for path in (*folder.iterdir(), folder):
             sync(path)
@@ -195,19 +195,19 @@ def _build(name: str, key: str, build: Build, about: Mapping[str, Any]) -> None:
 
 def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str, Any]]:
     """Let `build` fill its arrays; return what `cache.json` says of them, and what it found."""
-    made: dict[str, np.memmap[Any, Any]] = {}
+    arrays: dict[str, np.memmap[Any, Any]] = {}
 
     def new(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
         path = folder / f"{name}.npy"
         check_disk(cache_root(), prod(shape) * np.dtype(dtype).itemsize, name)
-        with told_if_full(path):
-            made[name] = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
+        with name_when_full(path):
+            arrays[name] = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
             reserve(path)
-        return made[name]
+        return arrays[name]
 
-    found = dict(build(new) or {})
+    results = dict(build(new) or {})
     facts = {}
-    for name, array in made.items():
+    for name, array in arrays.items():
         array.flush()
         path = folder / f"{name}.npy"
         facts[name] = {
@@ -216,7 +216,7 @@ def _write_arrays(folder: Path, build: Build) -> tuple[dict[str, Any], dict[str,
             "bytes": path.stat().st_size,
             "sha256": file_hash(path),
         }
-    return facts, found
+    return facts, results
 
 
 def _open_array(folder: Path, name: str, facts: dict[str, Any]) -> Array:

@@ -146,7 +146,7 @@ def deal_rows(count: int, labels: Mapping[str, Array], config: SplitConfig) -> d
     if groups.ndim != 1:
         raise ValueError(f"split.by: '{config.by or 'name'}' must be one label per sequence.")
     if "split" in labels:
-        return _told(labels["split"], groups, config)
+        return _named_splits(labels["split"], groups, config)
     if len(np.unique(groups)) < 3:
         what = f"values of '{config.by}'" if config.by else "sequences"
         raise ValueError(
@@ -160,13 +160,13 @@ def deal_rows(count: int, labels: Mapping[str, Array], config: SplitConfig) -> d
     return {"train": train, "validation": validation, "test": test}
 
 
-def _told(words: Array, groups: Array, config: SplitConfig) -> dict[str, Rows]:
+def _named_splits(words: Array, groups: Array, config: SplitConfig) -> dict[str, Rows]:
     """Return the rows of splits that the data name themselves."""
-    found = set(map(str, np.unique(words)))
-    if words.ndim != 1 or found - set(PARTS) or not {"train", "test"} <= found:
+    names = set(map(str, np.unique(words)))
+    if words.ndim != 1 or names - set(PARTS) or not {"train", "test"} <= names:
         raise ValueError(
             "the label 'split' must say train, validation or test once for every sequence, and "
-            f"both train and test must occur, got {', '.join(map(repr, sorted(found)[:9]))}."
+            f"both train and test must occur, got {', '.join(map(repr, sorted(names)[:9]))}."
         )
     rows = {part: np.flatnonzero(words == part) for part in PARTS}
     if not len(rows["validation"]):

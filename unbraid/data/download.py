@@ -79,16 +79,16 @@ def fetch(url: str, path: Path, sha256: str, *, timeout: float = 30.0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     resumed = part.exists()
-    found = _receive(url, part, timeout)
+    digest = _receive(url, part, timeout)
     if (
-        sha256 and found != sha256 and resumed
+        sha256 and digest != sha256 and resumed
     ):  # the first piece was of another file: once more, from zero
         part.unlink()
-        found = _receive(url, part, timeout)
-    if sha256 and found != sha256:
+        digest = _receive(url, part, timeout)
+    if sha256 and digest != sha256:
         part.unlink()
         raise ValueError(
-            f"{url} should have SHA-256 {sha256}, got {found}. The published file has changed or "
+            f"{url} should have SHA-256 {sha256}, got {digest}. The published file has changed or "
             "was altered on its way; nothing was kept."
         )
     part.replace(path)

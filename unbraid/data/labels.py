@@ -81,14 +81,14 @@ def encode_labels(
     for name in dynamic:
         if name not in labels:
             raise KeyError(f"dynamic: there is no label '{name}'.{closest(name, labels)}")
-    kept: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     static: list[Factor] = []
     moving: list[Factor] = []
     for name, values in labels.items():
         if name in GROUPS:
-            kept[name] = np.asarray(values, dtype=str)
+            arrays[name] = np.asarray(values, dtype=str)
             continue
-        kept[name], factor = encode_label(name, values)
-        if _is_known(kept[name]).any():
+        arrays[name], factor = encode_label(name, values)
+        if _is_known(arrays[name]).any():
             (moving if factor.per_step or name in dynamic else static).append(factor)
-    return kept, tuple(static), tuple(moving)
+    return arrays, tuple(static), tuple(moving)

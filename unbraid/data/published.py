@@ -91,12 +91,12 @@ class Published:
 
 def _files(root: Path, depth: int) -> list[Path]:
     """Return the files at most `depth` folders below `root`, hidden ones left out."""
-    found = []
+    files = []
     for entry in sorted(root.iterdir()):
         if entry.name.startswith("."):
             continue
         if entry.is_dir() and depth > 0:
-            found += _files(entry, depth - 1)
+            files += _files(entry, depth - 1)
         else:
-            found.append(entry)
-    return found
+            files.append(entry)
+    return files

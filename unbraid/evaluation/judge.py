@@ -120,10 +120,10 @@ class Judge(nn.Module):
 def judged_factors(spec: Spec) -> tuple[tuple[Factor, Role], ...]:
     """Return the factors that have classes, each with its role."""
     both = [(f, "static") for f in spec.static] + [(f, "dynamic") for f in spec.dynamic]
-    found = tuple((factor, role) for factor, role in both if factor.classes >= 2)
-    if not found:
+    factors = tuple((factor, role) for factor, role in both if factor.classes >= 2)
+    if not factors:
         raise ValueError(f"{spec.name} has no labelled classes, so there is nothing to judge.")
-    return found  # type: ignore[return-value]
+    return factors  # type: ignore[return-value]
 
 
 def fit_judge(
@@ -146,18 +146,18 @@ def fit_judge(
     seed_draws(seed, "start")
     judge = Judge(corpus.spec, config).to(device)
     training = _Training(judge, corpus, seed)
-    best, kept, waited = math.inf, judge.state_dict(), 0
+    best, weights, waited = math.inf, judge.state_dict(), 0
     quiet = console is None or not console.is_terminal
     while waited < config.patience and not training.over:
         for _ in track(training.epoch(), "judge", console=console, disable=quiet, transient=True):
             pass
         loss, waited = training.validation_loss(), waited + 1
         if loss < best:
-            best, kept, waited = loss, copy.deepcopy(judge.state_dict()), 0
+            best, weights, waited = loss, copy.deepcopy(judge.state_dict()), 0
         if console is not None:
             done = f"step {training.step}/{training.steps}  {training.minutes:.1f} min"
             console.print(f"{done}  validation loss {loss:.4g}", highlight=False)
-    judge.load_state_dict(kept)
+    judge.load_state_dict(weights)
     return judge.eval()
 
 
@@ -257,12 +257,12 @@ def fingerprint(corpus: Corpus) -> str:
     """Return a SHA-256 of the spec, the split sizes, training labels and some training rows."""
     train = corpus.train
     sizes = [len(train), len(corpus.validation), len(corpus.test)]
-    found = hashlib.sha256(json.dumps([dataclasses.asdict(corpus.spec), sizes]).encode())
+    digest = hashlib.sha256(json.dumps([dataclasses.asdict(corpus.spec), sizes]).encode())
     for name in sorted(train.labels):
-        found.update(name.encode() + np.ascontiguousarray(train.label(name)).tobytes())
+        digest.update(name.encode() + np.ascontiguousarray(train.label(name)).tobytes())
     some = np.unique(np.linspace(0, len(train) - 1, SAMPLE).astype(int))
-    found.update(np.ascontiguousarray(train.x[train.rows[some]]).tobytes())
-    return found.hexdigest()
+    digest.update(np.ascontiguousarray(train.x[train.rows[some]]).tobytes())
+    return digest.hexdigest()
 
 
 def save_judge(judge: Judge, folder: Path, about: dict[str, Any]) -> None:
@@ -314,8 +314,9 @@ def check_judge(about: dict[str, Any], corpus: Corpus, minimum: float = 0.95) ->
         )
     weak = {name: value for name, value in about["accuracy"].items() if not value >= minimum}
     if weak:
-        said = ", ".join(f"{name} {100 * value:.1f} %" for name, value in weak.items())
+        accuracies = ", ".join(f"{name} {100 * value:.1f} %" for name, value in weak.items())
         raise ValueError(
-            f"the judge does not know its own test split: {said}, less than {100 * minimum:g} %. "
-            "Train it for longer (--set judge.max_steps=3000), or accept less with --minimum."
+            f"the judge does not know its own test split: {accuracies}, less than "
+            f"{100 * minimum:g} %. Train it for longer (--set judge.max_steps=3000), or accept "
+            "less with --minimum."
         )

@@ -32,8 +32,10 @@ def embed_sharded(method: Method, split: Split, *, batch_size: int = 128) -> Emb
         dist.gather_object(part, parts if here.rank == 0 else None)
     if here.rank:
         return None
-    kept = [part for part in parts if part is not None]
-    return Embedding(*(np.concatenate([getattr(p, f) for p in kept]) for f in ("s", "d", "mask")))
+    embeddings = [part for part in parts if part is not None]
+    return Embedding(
+        *(np.concatenate([getattr(p, f) for p in embeddings]) for f in ("s", "d", "mask"))
+    )
 
 
 def embed_by(devices: int, method: Method, split: Split, *, batch_size: int = 128) -> Embedding:

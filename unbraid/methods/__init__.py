@@ -59,13 +59,13 @@ METHODS: dict[str, type[Method]] = {
 def find_method(name: str) -> type[Method]:
     """Return a method by name: of the catalogue, registered, or of an installed package."""
     if name not in METHODS:
-        found = load_plugin("unbraid.methods", name)
-        if found is None:
+        plugin = load_plugin("unbraid.methods", name)
+        if plugin is None:
             raise KeyError(
                 f"there is no method '{name}'.{closest(name, method_names())} A method of your own "
                 "is known once the module is imported that calls unbraid.register_method."
             )
-        register_method(name, found)
+        register_method(name, plugin)
     return METHODS[name]
 
 
@@ -136,8 +136,8 @@ def make_method(name: str, spec: Spec, config: Any, **parts: Any) -> Method:
         with torch.device("meta"), torch.random.fork_rng(devices=[]):  # shapes without numbers
             count = sum(part.numel() for part in cls(spec, config).parameters())
     except (RuntimeError, TypeError, OverflowError) as error:  # more than 64 bits can count
-        said = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(f"{name} cannot be made by these settings ({said}). {advice}") from None
+        message = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(f"{name} cannot be made by these settings ({message}). {advice}") from None
     # A parameter, its gradient and two moments of the optimiser, four bytes each.
     check_memory(16 * count, f"{name} with {count:,} parameters", advice)
     return cls(spec, config, **parts)

@@ -157,8 +157,10 @@ class SPYL(VariationalMethod):
                 Codes(z.s, again.d[local_rows(others)]),
                 Codes(again.s[local_rows(others)], z.d),
             )
-        made = self._predict(first, second, torch.cat([mask[local_rows(others)], batch.mask]))
-        s, d = gather((made.s.chunk(2), made.d.flatten(1).chunk(2)))
+        predictions = self._predict(
+            first, second, torch.cat([mask[local_rows(others)], batch.mask])
+        )
+        s, d = gather((predictions.s.chunk(2), predictions.d.flatten(1).chunk(2)))
         if c.partner == "prior":
             return Bank(s[0], every), Bank(d[1], every)
         members = torch.cat([every, others]), torch.cat([others, every])

@@ -89,8 +89,8 @@ def load_model(
         config = build(find_method(name).Config, table, where="config")
         method = make_method(name, spec_from_table(about["spec"]), config, **parts)
     except Exception as error:  # whatever a network says of shapes that are none
-        said = str(error.args[0] if error.args else error).rstrip(".")
-        raise ValueError(f"{folder / 'model.json'} is damaged: {said}.") from None
+        message = str(error.args[0] if error.args else error).rstrip(".")
+        raise ValueError(f"{folder / 'model.json'} is damaged: {message}.") from None
     path = folder / "model.safetensors"
     try:
         weights = load_file(path)

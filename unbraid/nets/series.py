@@ -56,11 +56,11 @@ class SeriesDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.window, channels = spec.frame
-        self.told = 3 if tells_gaps and spec.missing else 2  # numbers for every value
+        self.outputs_per_value = 3 if tells_gaps and spec.missing else 2  # numbers for every value
         self.root = nn.Sequential(nn.Linear(code, layers[0]), nn.Tanh())
         self.writer = nn.LSTM(layers[0], layers[0], batch_first=True)
         self.rows = _ladder(layers)
-        self.out = nn.Linear(layers[-1], self.told * channels)
+        self.out = nn.Linear(layers[-1], self.outputs_per_value * channels)
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
         """Return mean, log-variance and logits of every row, (B, T, W, F).
@@ -69,9 +69,9 @@ class SeriesDecoder(nn.Module):
         """
         z = join(codes)
         steps = z.flatten(0, 1) if mask is None else chosen_steps(z, mask)
-        told = self.root(steps)[:, None].expand(-1, self.window, -1)  # (N, W, K)
-        out = self.out(self.rows(self.writer(told)[0])).float()
+        features = self.root(steps)[:, None].expand(-1, self.window, -1)  # (N, W, K)
+        out = self.out(self.rows(self.writer(features)[0])).float()
         out = out.reshape(*z.shape[:2], *out.shape[1:]) if mask is None else out
-        mean, raw, *seen = out.chunk(self.told, -1)
+        mean, raw, *logits = out.chunk(self.outputs_per_value, -1)
         scale = nn.functional.softplus(raw) + SMALLEST_SCALE
-        return Prediction(mean, 2 * scale.log(), *seen)
+        return Prediction(mean, 2 * scale.log(), *logits)

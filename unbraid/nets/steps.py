@@ -54,12 +54,12 @@ def frozen_statistics(*parts: Encoder | Decoder) -> Iterator[None]:
         for m in part.modules()
         if isinstance(m, nn.modules.batchnorm._BatchNorm)
     ]
-    kept = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
+    states = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:
         norm.momentum = 0.0
         norm.num_batches_tracked = None
     try:
         yield
     finally:
-        for norm, momentum, tracked in kept:
+        for norm, momentum, tracked in states:
             norm.momentum, norm.num_batches_tracked = momentum, tracked

@@ -97,10 +97,10 @@ def launch(devices: int, task: Callable[[], Any]) -> Any:
         _work, (task, shared, results), nprocs=devices, join=False, start_method="spawn"
     )
     with handed_on(partial(_signal_all, workers)) as signals:
-        told, end = _wait(workers, results)
-    errors = [outcome for outcome in told if isinstance(outcome, BaseException)]
-    if told and not errors:
-        return told[0]
+        messages, end = _wait(workers, results)
+    errors = [outcome for outcome in messages if isinstance(outcome, BaseException)]
+    if messages and not errors:
+        return messages[0]
     if signals:
         raise KeyboardInterrupt
     # A process that loses another one complains too: what was meant for people comes first.
@@ -143,15 +143,15 @@ def _work(rank: int, task: Callable[[], Any], shared: dict[str, str], results: A
 
 def _wait(workers: ProcessContext, results: Any) -> tuple[list[Any], str]:
     """Return what the processes had to say, the first to say it first, and how one failed."""
-    told, end, running = [], "", True
+    messages, end, running = [], "", True
     while running:
         try:
             running = not workers.join(SECONDS_BETWEEN_LOOKS)
         except ProcessExitedException as error:
             running, end = False, str(error)
         while not results.empty():
-            told.append(results.get())
-    return told, end
+            messages.append(results.get())
+    return messages, end
 
 
 def _signal_all(workers: ProcessContext, number: int) -> None:

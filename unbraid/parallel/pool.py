@@ -37,8 +37,8 @@ def run_jobs(
         jobs: what to do; must be picklable.
         work: does one job and returns its exit code; a function of a module.
         workers: how many processes at a time.
-        done: told of every job that ended, with the exit code of its process.
-        check: told which jobs run and how many wait, every few seconds.
+        done: called with every job that ended and the exit code of its process.
+        check: called with the running jobs and the number that wait, every few seconds.
         seconds: how often.
 
     Raises:

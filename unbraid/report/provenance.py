@@ -26,5 +26,5 @@ def provenance(run_path: Path) -> list[tuple[str, str]]:
     pairs += [(name, str(training[key])) for key, name in names.items() if key in training]
     pairs += [("trained with", f"unbraid {about['unbraid']}")]
     pairs += [("page made with", f"unbraid {unbraid.__version__}")]
-    found = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return [*pairs, ("versions", f"Python {platform.python_version()}, {found}")]
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return [*pairs, ("versions", f"Python {platform.python_version()}, {versions}")]

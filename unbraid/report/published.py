@@ -44,5 +44,7 @@ def printed(dataset: str, metric: str) -> list[PublishedScore]:
     >>> [row.method for row in printed("etth1", "oil_temperature_mae")][:2]
     ['DiffSDA', 'raw features (DiffSDA re-run)']
     """
-    found = [row for row in published() if (row.dataset, row.metric) == (dataset, metric)]
-    return sorted(found, key=lambda row: row.value, reverse=bool(found) and found[0].better == "up")
+    scores = [row for row in published() if (row.dataset, row.metric) == (dataset, metric)]
+    return sorted(
+        scores, key=lambda row: row.value, reverse=bool(scores) and scores[0].better == "up"
+    )

@@ -188,8 +188,8 @@ def _sections(table: Mapping[str, Any], where: str, names: Names) -> dict[str, A
 
 def preset_names(method: str) -> list[str]:
     """Return the presets there are for a method, e.g. `sprites` and `sprites/fast`."""
-    found = PRESETS.rglob(f"{method}.toml")
-    return sorted(path.parent.relative_to(PRESETS).as_posix() for path in found)
+    files = PRESETS.rglob(f"{method}.toml")
+    return sorted(path.parent.relative_to(PRESETS).as_posix() for path in files)
 
 
 def read_preset(name: str, method: str) -> Table:

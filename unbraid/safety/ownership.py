@@ -16,10 +16,10 @@ class Ledger:
     def __init__(self, folder: Path, *, force: bool) -> None:
         self.folder, self.force = folder, force
         try:
-            kept = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
+            hashes = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
-            kept = None
-        self.hashes: dict[str, str] = kept if isinstance(kept, dict) else {}
+            hashes = None
+        self.hashes: dict[str, str] = hashes if isinstance(hashes, dict) else {}
 
     def check(self, path: Path) -> None:
         """Raise `ValueError` if a file is there that is not ours, or was changed since."""

@@ -73,8 +73,8 @@ def fit_settings(
         section: {name: value for name, value in table.items() if value is not None}
         for section, table in (("method", sizes or {}), ("training", budget))
     }
-    kept = {name: table for name, table in given.items() if name != "method" or sizes is not None}
-    return merge(kept, {name: table for name, table in ours.items() if table})
+    tables = {name: table for name, table in given.items() if name != "method" or sizes is not None}
+    return merge(tables, {name: table for name, table in ours.items() if table})
 
 
 def check_values(panel: Panel) -> None:

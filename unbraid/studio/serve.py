@@ -44,7 +44,7 @@ def serve(
         host: address to listen on.
         port: of that address; 0: the first that is free.
         browser: open the page.
-        say: told the address.
+        say: called with the address.
     """
     try:
         import uvicorn

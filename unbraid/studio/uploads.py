@@ -149,9 +149,9 @@ def context() -> Any:
 
 def warm_up() -> None:
     """Start the process that decoding processes are copied from."""
-    made = context()
-    if made.get_start_method() == "forkserver":
-        made.set_forkserver_preload(["unbraid.workflows.export.use", "unbraid.studio.uploads"])
+    processes = context()
+    if processes.get_start_method() == "forkserver":
+        processes.set_forkserver_preload(["unbraid.workflows.export.use", "unbraid.studio.uploads"])
         from multiprocessing import forkserver
 
         forkserver.ensure_running()

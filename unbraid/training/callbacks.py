@@ -104,10 +104,10 @@ class Clock(lightning.Callback):
         """Stop at the same step as the other processes, as soon as one of them wants to."""
         cooling = self.cooling or CoolDown(1.0, 1)
         values = [float(REASONS.index(self.reason)), self.spent, cooling.begin, cooling.spent]
-        said = torch.tensor(values, dtype=torch.float64).to(trainer.strategy.root_device)
-        torch.distributed.all_reduce(said, torch.distributed.ReduceOp.MAX)
-        self.reason, self.spent = REASONS[int(said[0])], float(said[1])
-        cooling.begin, cooling.spent = int(said[2]), float(said[3])
+        state = torch.tensor(values, dtype=torch.float64).to(trainer.strategy.root_device)
+        torch.distributed.all_reduce(state, torch.distributed.ReduceOp.MAX)
+        self.reason, self.spent = REASONS[int(state[0])], float(state[1])
+        cooling.begin, cooling.spent = int(state[2]), float(state[3])
         trainer.should_stop = bool(self.reason)
 
     def state_dict(self) -> dict[str, Any]:
@@ -117,9 +117,9 @@ class Clock(lightning.Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.before = state_dict["minutes"]
-        kept = state_dict.get("cooling")  # older runs and other schedules have none
-        if self.cooling and kept:
-            self.cooling.start(kept["begin"], kept["spent"], kept["reason"])
+        cooling = state_dict.get("cooling")  # older runs and other schedules have none
+        if self.cooling and cooling:
+            self.cooling.start(cooling["begin"], cooling["spent"], cooling["reason"])
 
 
 class LogBook(lightning.Callback):

@@ -240,12 +240,12 @@ class _Session:
                 raise self._rolled_back(error) from None
             except SIGTERMException:
                 pass  # Lightning noticed the polite kill too; the checkpoint is written
-        kept = self.validation.restore(self.module.method)
-        self._save(self.clock.reason or "finished", self.trainer.global_step, kept)
+        best = self.validation.restore(self.module.method)
+        self._save(self.clock.reason or "finished", self.trainer.global_step, best)
 
-    def _save(self, reason: str, step: int, kept: dict[str, Any]) -> None:
+    def _save(self, reason: str, step: int, best: dict[str, Any]) -> None:
         if self.first:
-            save_model(self.module.method, self.run.path, self._facts(reason, step) | kept)
+            save_model(self.module.method, self.run.path, self._facts(reason, step) | best)
         self.trainer.strategy.barrier()  # others may look for the model next
 
     def _facts(self, reason: str, step: int) -> dict[str, Any]:
@@ -309,15 +309,15 @@ def fit(  # noqa: PLR0913 the front door
         logger: see `run_plan`.
     """
     corpus = data if isinstance(data, Corpus) else None
-    made = method if isinstance(method, Method) else None
+    model = method if isinstance(method, Method) else None
     plan = make_plan(data, _name(method), preset=preset, settings=settings, seed=seed)
-    if made is not None:
-        plan = _with_config_of(made, plan, settings or {})
+    if model is not None:
+        plan = _with_config_of(model, plan, settings or {})
     return run_plan(
         plan,
         run_folder(out, plan),
         corpus=corpus,
-        method=made,
+        method=model,
         console=console,
         device=torch_device(device),
         devices=devices,

@@ -43,16 +43,16 @@ class CollapseMonitor:
         """Return sentences about what has changed since the last call."""
         if step < self.after:
             return []
-        said = []
+        notes = []
         for code, term in (("s", "kl_static"), ("d", "kl_dynamic")):
             value = row.get(term, math.inf)
             if value < COLLAPSED and code not in self.collapsed:
                 self.collapsed.add(code)
-                said.append(
+                notes.append(
                     f"{code} has collapsed at step {step}: {term} is {value:.3f} nats, so "
                     f"{code} tells nothing of the input. Try a smaller method.w_{term}."
                 )
             elif value > 2 * COLLAPSED and code in self.collapsed:
                 self.collapsed.discard(code)
-                said.append(f"{code} is in use again at step {step}: {term} is {value:.2f} nats.")
-        return said
+                notes.append(f"{code} is in use again at step {step}: {term} is {value:.2f} nats.")
+        return notes

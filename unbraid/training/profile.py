@@ -118,11 +118,11 @@ class Profile(lightning.Callback):
         total = max(self.total, sum(seconds.values()))
         calls = {"data": self.steps} | self.timer.calls
         order = sorted(seconds, key=lambda stage: -seconds[stage])
-        found = [(stage, calls.get(stage, 0), seconds[stage]) for stage in order]
-        found.append(("other", 0, total - sum(seconds.values())))
+        rows = [(stage, calls.get(stage, 0), seconds[stage]) for stage in order]
+        rows.append(("other", 0, total - sum(seconds.values())))
         return [
             dict(zip(COLUMNS, (s, n / self.steps, t / self.steps, t / total, 0.0), strict=True))
-            for s, n, t in found
+            for s, n, t in rows
         ]
 
     def _finish(self, trainer: Trainer, module: Any) -> None:
@@ -200,11 +200,11 @@ def write_trace(trace: profile, path: Path) -> None:
 def hushed() -> Iterator[None]:
     """Keep notices of the profiler's own library, which go past Python, off the screen."""
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(nowhere)

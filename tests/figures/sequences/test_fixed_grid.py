@@ -14,17 +14,17 @@ TRUE, DRAWN = RNG.random((4, 3, 8, 8)), RNG.random((2, 4, 3, 8, 8))
 @pytest.mark.parametrize(("kept", "other"), [("static", "d"), ("dynamic", "s")])
 def test_rows_are_the_truth_and_then_every_draw_of_the_other_code(kept, other):
     rows = [("true", TRUE), (f"{other} drawn 1", DRAWN[0]), (f"{other} drawn 2", DRAWN[1])]
-    np.testing.assert_array_equal(fixed_grid(TRUE, DRAWN, kept=kept), frame_grid(rows))
+    np.testing.assert_array_equal(fixed_grid(TRUE, DRAWN, fixed=kept), frame_grid(rows))
 
 
 def test_draws_may_be_longer_than_the_truth():
     long = RNG.random((2, 6, 3, 8, 8))
     assert (
-        fixed_grid(TRUE, long, kept="static").shape[1]
-        > fixed_grid(TRUE, DRAWN, kept="static").shape[1]
+        fixed_grid(TRUE, long, fixed="static").shape[1]
+        > fixed_grid(TRUE, DRAWN, fixed="static").shape[1]
     )
 
 
 def test_one_draw_without_its_own_axis_is_refused():
     with pytest.raises(ShapeError, match=r"drawn must have axes \(R, T, C, H, W\)"):
-        fixed_grid(TRUE, DRAWN[0], kept="static")
+        fixed_grid(TRUE, DRAWN[0], fixed="static")

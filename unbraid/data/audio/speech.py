@@ -125,17 +125,17 @@ def write_segments(
     ends = np.cumsum(list(tally.counts.values())).tolist()
     rows = {n: slice(e - tally.counts[n], e) for n, e in zip(tally.counts, ends, strict=True)}
     arrays = _new_arrays(new, ends[-1], cut)
-    kept = np.zeros(ends[-1], dtype=bool)
+    valid = np.zeros(ends[-1], dtype=bool)
     for done, recording in enumerate(recordings(), start=1):
         if recording.name in rows:
             place = rows[recording.name]
-            kept[place] = _write(recording, [array[place] for array in arrays], cut, tally)
+            valid[place] = _write(recording, [array[place] for array in arrays], cut, tally)
         if progress is not None:
             progress(min(1.0, done / tally.total))
-    counts = {name: int(kept[place].sum()) for name, place in rows.items()}
+    counts = {name: int(valid[place].sum()) for name, place in rows.items()}
     files = {name: count for name, count in counts.items() if count}
     _SegmentCounts(tally.total, files, tally.useless, tally.broken).check(cut.broken)
-    _close_gaps(arrays, np.flatnonzero(kept))
+    _close_gaps(arrays, np.flatnonzero(valid))
     return {"files": files, "useless": tally.useless, "broken": tally.broken}
 
 
@@ -153,7 +153,7 @@ def open_segments(prepared: Prepared, cut: Cut) -> Segments:
     Raises:
         ValueError: more recordings were broken than `cut` allows; the cache was made with another.
     """
-    files, useless, broken = (prepared.found[key] for key in ("files", "useless", "broken"))
+    files, useless, broken = (prepared.facts[key] for key in ("files", "useless", "broken"))
     _SegmentCounts(len(files) + len(useless) + len(broken), files, useless, broken).check(
         cut.broken
     )
@@ -229,13 +229,13 @@ def _fill(recording: Recording, arrays: list[Array], cut: Cut) -> NDArray[np.flo
         waves = [wave, *(_convert(wave, cut, shift) for shift in shifts)]
         mel = log_mel(torch.from_numpy(np.stack(waves)), cut.mel).numpy()  # (1 + K, T, bands)
         last = cut.mel.frames(len(piece.wave)) // cut.steps if piece.last is None else piece.last
-        made = mel[:, piece.first * cut.steps : last * cut.steps]
-        made = made.reshape(len(waves), -1, cut.steps, cut.mel.bands)
-        rows = slice(done, done + made.shape[1])
-        levels[rows] = np.exp(made[0], dtype=np.float64).sum(2).mean(1)
-        arrays[0][rows] = made[0]
+        features = mel[:, piece.first * cut.steps : last * cut.steps]
+        features = features.reshape(len(waves), -1, cut.steps, cut.mel.bands)
+        rows = slice(done, done + features.shape[1])
+        levels[rows] = np.exp(features[0], dtype=np.float64).sum(2).mean(1)
+        arrays[0][rows] = features[0]
         for array in arrays[1:]:
-            array[rows] = made[1:].swapaxes(0, 1)
+            array[rows] = features[1:].swapaxes(0, 1)
         for array in arrays:
             release(array)
         done = rows.stop
@@ -258,12 +258,12 @@ def _convert(wave: Wave, cut: Cut, shift: tuple[float, float]) -> Wave:
     return shift_voice(wave, cut.mel.sample_rate, semitones=shift[0], formant=shift[1])
 
 
-def _close_gaps(arrays: list[Array], kept: Rows) -> None:
+def _close_gaps(arrays: list[Array], rows: Rows) -> None:
     """Move the rows that are kept to the front, in pieces; row i never comes from before i."""
-    if kept[-1] + 1 == len(kept):
+    if rows[-1] + 1 == len(rows):
         return
     for array in arrays:
-        for start in range(0, len(kept), CHUNK):
-            some = kept[start : start + CHUNK]
+        for start in range(0, len(rows), CHUNK):
+            some = rows[start : start + CHUNK]
             array[start : start + len(some)] = array[some]
             release(array)

@@ -104,8 +104,8 @@ def _read(file: Any, rate: int, unit: int) -> Iterator[AudioPiece]:
 
 def _reason(error: Exception) -> str:
     """Return what the library says, without its words on where."""
-    said = str(getattr(error, "error_string", "") or error)
-    return f"it cannot be read as sound: {said.removeprefix('Error : ').rstrip('.')}"
+    message = str(getattr(error, "error_string", "") or error)
+    return f"it cannot be read as sound: {message.removeprefix('Error : ').rstrip('.')}"
 
 
 def resample(wave: Wave, source: int, target: int) -> Wave:

@@ -80,16 +80,16 @@ def existing(split: Split) -> Array:
 
 
 def _weigh(corpus: Corpus, name: str, role: Role, factor: Factor | None) -> Label:
-    found = {part: known_labels(corpus.split(part), name) for part in PARTS}
-    train, every = found["train"][0], np.concatenate([known for known, _ in found.values()])
+    labels = {part: known_labels(corpus.split(part), name) for part in PARTS}
+    train, every = labels["train"][0], np.concatenate([known for known, _ in labels.values()])
     number = every.dtype.kind == "f"
     values = np.unique(every)
     words = factor.values if factor is not None else ()
     counts = {}
     if not number and len(values) <= MOST_LISTED:
-        counts = {part: _count(known, words) for part, (known, _) in found.items()}
+        counts = {part: _count(known, words) for part, (known, _) in labels.items()}
     often = np.unique(train, return_counts=True)[1]
-    unseen = [] if number else np.setdiff1d(found["test"][0], train)[:MOST_LISTED].tolist()
+    unseen = [] if number else np.setdiff1d(labels["test"][0], train)[:MOST_LISTED].tolist()
     return Label(
         name=name,
         role=role,
@@ -99,7 +99,7 @@ def _weigh(corpus: Corpus, name: str, role: Role, factor: Factor | None) -> Labe
         high=float(values[-1]) if number and len(values) else None,
         counts=counts,
         largest=float(often.max() / often.sum()) if len(often) else 0.0,
-        unknown=found["train"][1],
+        unknown=labels["train"][1],
         unseen=tuple(value_name(v, words) for v in unseen),
     )
 

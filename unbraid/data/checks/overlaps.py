@@ -63,7 +63,7 @@ def find_groups(corpus: Corpus) -> tuple[Group, ...]:
     A label whose every value occurs once says nothing about groups and is left out.
     """
     moving = {factor.name for factor in corpus.spec.dynamic}
-    found = []
+    groups = []
     for name, label in corpus.train.labels.items():
         if label.ndim != 1 or label.dtype.kind == "f" or name in moving or name == "split":
             continue
@@ -72,8 +72,8 @@ def find_groups(corpus: Corpus) -> tuple[Group, ...]:
         if MANY <= len(np.unique(every)) < len(every):
             train, test = np.unique(parts[0]), np.unique(parts[2])
             both = len(np.intersect1d(train, test))
-            found.append(Group(name=name, values=len(train), test_values=len(test), shared=both))
-    return tuple(found)
+            groups.append(Group(name=name, values=len(train), test_values=len(test), shared=both))
+    return tuple(groups)
 
 
 def leaking_groups(groups: tuple[Group, ...]) -> tuple[Group, ...]:
@@ -116,7 +116,7 @@ def find_twins(corpus: Corpus, picked: Mapping[str, Rows]) -> Twins:
                 if digest in first[other]:
                     across[f"{part} in {other}"] += 1
                     examples.append(f"{part} {position} = {other} {first[other][digest]}")
-    examples.sort(key=lambda said: not said.startswith("test"))  # these weigh most
+    examples.sort(key=lambda example: not example.startswith("test"))  # these weigh most
     return Twins(
         compared=sum(len(rows) for rows in picked.values()),
         inside={part: inside[part] for part in PARTS},

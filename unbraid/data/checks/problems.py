@@ -19,9 +19,9 @@ class Problem:
 
 def check_trainable(corpus: Corpus) -> None:
     """Raise `ValueError` if the data cannot be trained on, with every reason."""
-    found = list(find_problems(corpus.spec.kind, *examine_values(corpus)))
-    if found:
-        reasons = " ".join(f"{problem.what} {problem.do}" for problem in found)
+    problems = list(find_problems(corpus.spec.kind, *examine_values(corpus)))
+    if problems:
+        reasons = " ".join(f"{problem.what} {problem.do}" for problem in problems)
         raise ValueError(f"{corpus.spec.name} cannot be trained on: {reasons}")
 
 

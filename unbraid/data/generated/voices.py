@@ -218,15 +218,15 @@ def _convert(wave: Floats, count: int, rng: np.random.Generator) -> Floats:
     shape = (count, len(wave))
     semitones = rng.choice([-1.0, 1.0], shape) * rng.uniform(3.0, 7.0, shape)
     formant = np.exp(rng.choice([-1.0, 1.0], shape) * rng.uniform(0.1, 0.2, shape))
-    made = np.empty((*shape, wave.shape[1]), np.float32)
+    waves = np.empty((*shape, wave.shape[1]), np.float32)
     for k, i in np.ndindex(shape):
-        made[k, i] = shift_voice(
+        waves[k, i] = shift_voice(
             wave[i],
             MEL.sample_rate,
             semitones=float(semitones[k, i]),
             formant=float(formant[k, i]),
         )
-    return made
+    return waves
 
 
 def _segments(wave: Floats, count: int) -> Floats:

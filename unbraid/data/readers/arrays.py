@@ -49,8 +49,8 @@ def read(path: Path, config: Config) -> Collection:
         )
     arrays = _load(path)
     if "x" not in arrays:
-        found = ", ".join(arrays) or "nothing"
-        raise ValueError(f"{path} must hold an array 'x' of sequences, it holds: {found}.")
+        names = ", ".join(arrays) or "nothing"
+        raise ValueError(f"{path} must hold an array 'x' of sequences, it holds: {names}.")
     labels = {key: value for key, value in arrays.items() if key not in RESERVED}
     return collect(
         arrays["x"],
@@ -68,8 +68,8 @@ def _load(path: Path) -> dict[str, Array]:
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
         with path.open("rb") as content, np.load(content, allow_pickle=False) as file:
             _check_sizes(path, file)
-            found = {key: file[key] for key in file.files}
-            return {key: value for key, value in found.items() if isinstance(value, np.ndarray)}
+            arrays = {key: file[key] for key in file.files}
+            return {key: value for key, value in arrays.items() if isinstance(value, np.ndarray)}
     except (OSError, ValueError, EOFError, TypeError, BadZipFile, ZlibError) as error:
         raise ValueError(
             f"{path} cannot be read as {path.suffix} without pickle: {str(error).rstrip('.')}."
@@ -157,14 +157,14 @@ def collect(
         window, ends = config.window or max(1, round(rows / 20)), lengths
         x, observed, lengths = cut_windows(x, window, observed=observed, lengths=lengths)
         sides = {k: window_labels(v, window, rows, lengths=ends) for k, v in sides.items()}
-    kept, static, dynamic = encode_labels(sides, dynamic=config.dynamic)
+    arrays, static, dynamic = encode_labels(sides, dynamic=config.dynamic)
     return Collection(
         name=name,
         kind=kind,
         x=x,
         lengths=lengths,
         observed=observed,
-        labels=kept,
+        labels=arrays,
         static=static,
         dynamic=dynamic,
         white=255.0 if x.dtype == np.uint8 else 1.0,

@@ -40,22 +40,22 @@ def spread_frames(path: Path, count: int, look: Look) -> tuple[list[Pixels], flo
         ValueError: it cannot be decoded.
     """
     total = count_packets(path)
-    frames, found, seconds = _pick(path, even_steps(total, count), look)
-    if found != total:  # now it has been counted
-        frames, found, seconds = _pick(path, even_steps(found, count), look)
+    frames, count_decoded, seconds = _pick(path, even_steps(total, count), look)
+    if count_decoded != total:  # now it has been counted
+        frames, count_decoded, seconds = _pick(path, even_steps(count_decoded, count), look)
     return frames, len(frames) / seconds if seconds > 0 else USUAL_RATE
 
 
 def _pick(path: Path, steps: Steps, look: Look) -> tuple[list[Pixels], int, float]:
     """Return the frames of these numbers, how many there are altogether, and for how long."""
-    wanted, frames, found, seconds = set(steps.tolist()), [], 0, 0.0
+    wanted, frames, index, seconds = set(steps.tolist()), [], 0, 0.0
     draw = _Painter(look)
     for frame, since, until in _decode(path):
-        if found in wanted:
+        if index in wanted:
             frames.append(draw(frame))
-        found += 1
+        index += 1
         seconds += until - since
-    return frames, found, seconds
+    return frames, index, seconds
 
 
 def timed_frames(path: Path, rate: float, look: Look) -> Iterator[Pixels]:
@@ -100,8 +100,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
             stream.thread_type = "AUTO"
             yield container, stream
     except (av.error.FFmpegError, OSError) as error:
-        said = getattr(error, "strerror", "") or str(error)
-        raise ValueError(f"it cannot be decoded as video: {said}") from None
+        message = getattr(error, "strerror", "") or str(error)
+        raise ValueError(f"it cannot be decoded as video: {message}") from None
 
 
 def _decode(path: Path) -> Iterator[Shown]:

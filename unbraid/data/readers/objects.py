@@ -43,8 +43,8 @@ def from_torch(
     if ragged:
         raise ValueError(f"{name}: some items have no '{ragged[0]}'. Give every item the same.")
     x = sequences if len({one.shape for one in sequences}) > 1 else np.stack(sequences)
-    found = {key: _column(values) for key, values in columns.items()}
-    return from_arrays(x, labels=found, name=name, options=options)
+    arrays = {key: _column(values) for key, values in columns.items()}
+    return from_arrays(x, labels=arrays, name=name, options=options)
 
 
 def _items(dataset: Any) -> Iterator[Any]:
@@ -61,8 +61,8 @@ def _parts(item: Any, names: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
     """Return the sequence of an item and its labels."""
     if isinstance(item, Mapping):
         if "x" not in item:
-            found = ", ".join(map(str, item)) or "nothing"
-            raise ValueError(f"an item must have its sequence under 'x', it has: {found}.")
+            keys = ", ".join(map(str, item)) or "nothing"
+            raise ValueError(f"an item must have its sequence under 'x', it has: {keys}.")
         return item["x"], {str(key): value for key, value in item.items() if key != "x"}
     if not isinstance(item, tuple):
         return item, {}

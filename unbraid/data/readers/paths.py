@@ -91,13 +91,13 @@ def read_label_table(root: Path, paths: Sequence[Path]) -> Labels:
 def _matched(names: Sequence[str], pattern: str) -> Labels:
     """Return the labels of a pattern; unlabelled where it does not match."""
     rule, fields = _compile(pattern)
-    found = [rule.fullmatch(_stem(name)) or rule.fullmatch(name) for name in names]
-    if len(names) > 1 and not any(found):
+    matches = [rule.fullmatch(_stem(name)) or rule.fullmatch(name) for name in names]
+    if len(names) > 1 and not any(matches):
         raise ValueError(
             f"pattern {pattern!r} matches none of {len(names)} files, e.g. {names[0]!r}. It must "
             "describe the whole path below the folder, such as '{speaker}/*'."
         )
-    labels = {field: [hit[field] if hit else "" for hit in found] for field in fields}
+    labels = {field: [hit[field] if hit else "" for hit in matches] for field in fields}
     if "split" in labels:
         labels["split"] = [SPLIT_WORDS.get(word.lower(), word) for word in labels["split"]]
     return labels

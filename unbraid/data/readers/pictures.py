@@ -114,17 +114,19 @@ def open_picture(path: Path, *, least: int = 0) -> Image.Image:
             file.load()
             return ImageOps.exif_transpose(file)
     except _BAD_PICTURE as error:
-        said = str(error).replace(str(path), path.name).rstrip(".")
-        raise ValueError(f"{path.name} cannot be read as a picture: {said}") from None
+        message = str(error).replace(str(path), path.name).rstrip(".")
+        raise ValueError(f"{path.name} cannot be read as a picture: {message}") from None
 
 
 def find_pictures(folder: Path) -> list[Path]:
     """Return the picture files of a folder in the order of their numbers, hidden ones left out."""
     try:
-        found = [path for path in folder.iterdir() if path.suffix.lower() in PICTURES]
+        pictures = [path for path in folder.iterdir() if path.suffix.lower() in PICTURES]
     except OSError as error:
         raise ValueError(f"the folder cannot be listed: {error.strerror}") from None
-    return sorted((path for path in found if path.name[0] != "."), key=lambda p: in_order(p.name))
+    return sorted(
+        (path for path in pictures if path.name[0] != "."), key=lambda p: in_order(p.name)
+    )
 
 
 def in_order(name: str) -> list[tuple[int, str]]:

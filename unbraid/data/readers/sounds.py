@@ -88,8 +88,8 @@ def read(path: Path, config: Config) -> Collection:
     words = file_labels(files, root, config.pattern)
     segments = _prepare(root, dict(zip(words["name"], files, strict=True)), config.cut)
     place = {name: number for number, name in enumerate(words["name"])}
-    kept = [place[name] for name in segments.names]
-    words = {label: [column[i] for i in kept] for label, column in words.items()}
+    rows = [place[name] for name in segments.names]
+    words = {label: [column[i] for i in rows] for label, column in words.items()}
     known = [label for label in config.dynamic if label in words or len(files) > 1]
     labels, static, dynamic = encode_labels(words, dynamic=known)
     labels = {label: column[segments.owner] for label, column in labels.items()}
@@ -128,16 +128,16 @@ def _prepare(root: Path, files: dict[str, Path], cut: Cut) -> Segments:
 
 def _sounds(folder: Path) -> list[Path]:
     """Return the sound files of a folder, hidden ones left out."""
-    found = sorted(
+    files = sorted(
         path
         for path in folder.rglob("*")
         if path.suffix.lower() in SUFFIXES
         and path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    if not found:
+    if not files:
         raise ValueError(f"the folder {folder} holds no sounds ({', '.join(SUFFIXES)}).")
-    return found
+    return files
 
 
 def _dealt(labels: dict[str, Array], config: SplitConfig) -> dict[str, Array]:

@@ -84,11 +84,11 @@ def read(path: Path, config: Config) -> Collection:
         _key(root, sources, config),
         lambda new: _build(dict(zip(words["name"], sources, strict=True)), new, config),
     )
-    skipped = prepared.found["skipped"]
+    skipped = prepared.facts["skipped"]
     check_skipped(skipped, len(sources), config.broken)
-    kept, owner = np.unique(prepared.arrays["owner"], return_inverse=True)
+    files, owner = np.unique(prepared.arrays["owner"], return_inverse=True)
     # Labels of videos that were skipped are no classes.
-    words = {label: [column[i] for i in kept] for label, column in words.items()}
+    words = {label: [column[i] for i in files] for label, column in words.items()}
     known = [label for label in config.dynamic if label in words or len(sources) > 1]
     labels, static, dynamic = encode_labels(words, dynamic=known)
     labels = {label: column[owner] for label, column in labels.items()}
@@ -100,7 +100,7 @@ def read(path: Path, config: Config) -> Collection:
         labels=_dealt(labels, config),
         static=static,
         dynamic=dynamic,
-        rate=prepared.found["rate"],
+        rate=prepared.facts["rate"],
         skipped=skipped,
     )
 

@@ -123,15 +123,15 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     prepared = SET.open(
         config.root, {}, lambda root, new: _build(new, root, config.broken, progress)
     )
-    found = prepared.arrays
-    x, observed, _ = cut_windows(found["x"], config.window, observed=found["observed"])
-    year, month = np.asarray(found["year"]), np.asarray(found["month"])
+    arrays = prepared.arrays
+    x, observed, _ = cut_windows(arrays["x"], config.window, observed=arrays["observed"])
+    year, month = np.asarray(arrays["year"]), np.asarray(arrays["month"])
     starts = np.arange(0, HOURS, config.window)
     labels = {
         "season": (month + 1) % 12 // 3,  # December to February is winter
         "month": month,
-        "station": np.asarray(found["station"]),
-        "rain": np.add.reduceat(found["rain"], starts, axis=1),
+        "station": np.asarray(arrays["station"]),
+        "rain": np.add.reduceat(arrays["rain"], starts, axis=1),
         "year": year,
         "period": year * 12 + month,
     }
@@ -150,7 +150,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         dynamic=(Factor(name="rain", classes=0, per_step=True),),
         rate=float(config.window),
         channels=CHANNELS,
-        skipped=prepared.found["skipped"],
+        skipped=prepared.facts["skipped"],
     )
     rest, test = np.flatnonzero(year != TEST_YEAR), np.flatnonzero(year == TEST_YEAR)
     if not len(test):

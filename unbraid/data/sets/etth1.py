@@ -83,11 +83,11 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         ValueError: the table is missing or unreadable, or holds too few months.
     """
     prepared = SET.open(config.root, {}, lambda root, new: _build(new, root, progress))
-    found = prepared.arrays
-    x, observed, _ = cut_windows(found["x"], config.window)
-    moment = np.asarray(found["moment"])
+    arrays = prepared.arrays
+    x, observed, _ = cut_windows(arrays["x"], config.window)
+    moment = np.asarray(arrays["moment"])
     labels = {
-        "oil_temperature": window_labels(np.asarray(found["oil"]), config.window, HOURS),
+        "oil_temperature": window_labels(np.asarray(arrays["oil"]), config.window, HOURS),
         "month": moment % 12,
         "year": moment // 12 + 1970,
     }
@@ -100,7 +100,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         dynamic=(Factor(name="oil_temperature", classes=0, per_step=True),),
         rate=float(config.window),
         channels=CHANNELS,
-        skipped=prepared.found["skipped"],
+        skipped=prepared.facts["skipped"],
     )
     return collection.cut(**_rows(labels["year"], config))
 

@@ -96,8 +96,8 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         {"fit": config.fit},
         lambda folder, new: _build(folder, new, config, progress),
     )
-    found, arrays = prepared.found, prepared.arrays
-    check_skipped(found["skipped"], len(arrays["x"]) + len(found["skipped"]), config.broken)
+    facts, arrays = prepared.facts, prepared.arrays
+    check_skipped(facts["skipped"], len(arrays["x"]) + len(facts["skipped"]), config.broken)
     collection = Collection(
         name="jester",
         kind="video",
@@ -105,7 +105,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         labels={"gesture": arrays["gesture"], "name": arrays["name"]},
         dynamic=(Factor(name="gesture", classes=len(GESTURES), values=GESTURES),),
         rate=RATE,
-        skipped=found["skipped"],
+        skipped=facts["skipped"],
     )
     rows, test = (np.flatnonzero(arrays["part"] == part) for part in (0, 1))
     train, validation = cut_validation(
@@ -130,11 +130,11 @@ def _build(root: Path, new: NewArray, config: Config, progress: Progress | None)
         skipped = read_all(lambda name: _read(folder / name, look), names, stack, progress)
         check_skipped(skipped, len(videos), config.broken)
         stack.store(new)
-    kept = [video for video in videos if video.name not in skipped]
-    words = np.array([video.name for video in kept])
+    usable = [video for video in videos if video.name not in skipped]
+    words = np.array([video.name for video in usable])
     new("name", words.shape, words.dtype)[:] = words
     for label in ("gesture", "part"):
-        new(label, (len(kept),), np.int64)[:] = [getattr(video, label) for video in kept]
+        new(label, (len(usable),), np.int64)[:] = [getattr(video, label) for video in usable]
     return {"skipped": skipped}
 
 
@@ -151,8 +151,8 @@ def _read_list(path: Path, part: int) -> list[_Clip]:
         raise ValueError(f"the list {path} cannot be read: {error}.") from None
     videos = []
     for number, line in enumerate(lines, start=1):
-        name, found, gesture = line.strip().partition(";")
-        if line.strip() and not found:
+        name, separator, gesture = line.strip().partition(";")
+        if line.strip() and not separator:
             raise ValueError(f"{path}, line {number}: 'video;gesture' is wanted, got {line!r}.")
         if gesture in GESTURES:
             videos.append(_Clip(name, GESTURES.index(gesture), part))

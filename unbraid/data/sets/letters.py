@@ -98,9 +98,9 @@ def find_drawings(root: Path, pattern: str) -> list[Drawing]:
 
 
 def _build(root: Path, new: NewArray, config: Config, progress: Progress | None) -> dict[str, Any]:
-    found = find_drawings(root, config.pattern)
-    left = [drawing for drawing in found if drawing.writer not in config.exclude]
-    kept = store_letters(new, left, lambda name: (root / name).read_bytes(), config, progress)
-    absent = {drawing.writer for drawing in found} - {drawing.writer for drawing in left}
+    drawings = find_drawings(root, config.pattern)
+    left = [drawing for drawing in drawings if drawing.writer not in config.exclude]
+    facts = store_letters(new, left, lambda name: (root / name).read_bytes(), config, progress)
+    absent = {drawing.writer for drawing in drawings} - {drawing.writer for drawing in left}
     excluded = {f"writer {writer}": "left out by the setting `exclude`" for writer in absent}
-    return {**kept, "skipped": {**kept["skipped"], **excluded}}
+    return {**facts, "skipped": {**facts["skipped"], **excluded}}

@@ -93,7 +93,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     )
     segments = open_segments(prepared, cut)
     speakers = np.array([name.split("-")[0] for name in segments.names])[segments.owner]
-    sexes = prepared.found["sexes"]
+    sexes = prepared.facts["sexes"]
     words = {"speaker": speakers, "sex": [sexes.get(speaker, "") for speaker in speakers.tolist()]}
     labels, static, _ = encode_labels(words)
     collection = Collection(
@@ -157,9 +157,9 @@ def _build(root: Path, new: NewArray, cut: Cut, progress: Progress | None) -> di
             for archive in archives:
                 yield from _unpack(archive, sexes)
 
-    found = write_segments(recordings, new, cut, progress=progress)
-    speakers = {name.split("-")[0] for name in found["files"]}
-    return found | {"sexes": {who: sexes[who] for who in sorted(speakers & sexes.keys())}}
+    facts = write_segments(recordings, new, cut, progress=progress)
+    speakers = {name.split("-")[0] for name in facts["files"]}
+    return facts | {"sexes": {who: sexes[who] for who in sorted(speakers & sexes.keys())}}
 
 
 def _is_utterance(name: str) -> bool:

@@ -110,8 +110,8 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         options,
         lambda home, new: _build(home, new, config, progress),
     )
-    found, arrays = prepared.found, prepared.arrays
-    check_skipped(found["skipped"], len(arrays["x"]) + len(found["skipped"]), config.broken)
+    facts, arrays = prepared.facts, prepared.arrays
+    check_skipped(facts["skipped"], len(arrays["x"]) + len(facts["skipped"]), config.broken)
     subject, person = encode_label("subject", arrays["subject"])
     labels = {"subject": subject, "expression": arrays["expression"], "name": arrays["name"]}
     collection = Collection(
@@ -122,7 +122,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         static=(person,),
         dynamic=(Factor(name="expression", classes=len(EXPRESSIONS), values=EXPRESSIONS),),
         rate=RATE,
-        skipped=found["skipped"],
+        skipped=facts["skipped"],
     )
     deal = _cut_within if config.cut == "video" else cut_validation
     rest, test = deal(np.arange(len(subject)), subject, share=config.test, seed=config.seed)
@@ -161,12 +161,12 @@ def _build(root: Path, new: NewArray, config: Config, progress: Progress | None)
         skipped = read_all(lambda name: _read(root / name, name, config), names, stack, progress)
         check_skipped(skipped, len(videos), config.broken)
         stack.store(new)
-    kept = [video for video in videos if video.name not in skipped]
+    usable = [video for video in videos if video.name not in skipped]
     for label in ("name", "subject"):
-        words = np.array([getattr(video, label) for video in kept])
+        words = np.array([getattr(video, label) for video in usable])
         new(label, words.shape, words.dtype)[:] = words
-    numbers = [EXPRESSIONS.index(video.expression) for video in kept]
-    new("expression", (len(kept),), np.int64)[:] = numbers
+    numbers = [EXPRESSIONS.index(video.expression) for video in usable]
+    new("expression", (len(usable),), np.int64)[:] = numbers
     return {"skipped": skipped, "left_out": left_out}
 
 

@@ -64,9 +64,9 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
 def _build(root: Path, new: NewArray, config: Config, progress: Progress | None) -> dict[str, Any]:
     seen: set[str] = set()
     for names, read in _sources(root):
-        found = find_drawings(names, config.alphabet)
-        if len({drawing.letter for drawing in found}) == len(LETTERS):
-            return store_letters(new, found, read, config, progress)
+        drawings = find_drawings(names, config.alphabet)
+        if len({drawing.letter for drawing in drawings}) == len(LETTERS):
+            return store_letters(new, drawings, read, config, progress)
         seen |= {match[1] for match in map(_PICTURE.fullmatch, names) if match}
     if config.alphabet in seen:
         raise ValueError(f"the alphabet {config.alphabet} has fewer than 26 characters.")
@@ -99,9 +99,9 @@ def find_drawings(names: Iterable[str], alphabet: str) -> list[Drawing]:
     >>> find_drawings(["small1/Latin/character03/0685_07.png"], "Latin")
     [Drawing(writer='07', letter='c', name='small1/Latin/character03/0685_07.png')]
     """
-    found = []
+    drawings = []
     for match in map(_PICTURE.fullmatch, names):
         if match and match[1] == alphabet and 1 <= int(match[2]) <= len(LETTERS):
             letter = LETTERS[int(match[2]) - 1]
-            found.append(Drawing(match[3], letter, match.string))
-    return found
+            drawings.append(Drawing(match[3], letter, match.string))
+    return drawings

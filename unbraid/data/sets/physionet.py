@@ -91,15 +91,15 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
     """
     options = {"sets": sorted(config.sets), "grid": config.grid}
     prepared = SET.open(config.root, options, lambda root, new: _build(new, root, config, progress))
-    found = prepared.arrays
-    kept, dropped = _select(found, config)
-    if len(kept) < 3:
+    arrays = prepared.arrays
+    rows, dropped = _select(arrays, config)
+    if len(rows) < 3:
         raise ValueError(
-            f"physionet: {len(kept)} of {len(found['x'])} stays are left with missing="
+            f"physionet: {len(rows)} of {len(arrays['x'])} stays are left with missing="
             f"{config.missing} and hours={config.hours}; training, validation and test need three."
         )
     x, observed, lengths = cut_windows(
-        found["x"], config.window, observed=found["observed"], lengths=found["hours"]
+        arrays["x"], config.window, observed=arrays["observed"], lengths=arrays["hours"]
     )
     collection = Collection(
         name="physionet",
@@ -107,30 +107,30 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         x=x,
         observed=observed,
         lengths=lengths,
-        labels={name: found[name] for name in LABELS},
+        labels={name: arrays[name] for name in LABELS},
         static=(
             Factor(name="mortality", classes=2, values=("survived", "died")),
             Factor(name="icu_type", classes=len(UNITS), values=UNITS),
         ),
         rate=float(config.window),
         channels=SIGNS,
-        skipped={**prepared.found["skipped"], **dropped},
+        skipped={**prepared.facts["skipped"], **dropped},
     )
-    first = max(1, int(config.test * len(kept)))
+    first = max(1, int(config.test * len(rows)))
     train, validation = cut_validation(
-        kept[first:], found["record"], share=config.validation, seed=config.seed
+        rows[first:], arrays["record"], share=config.validation, seed=config.seed
     )
-    return collection.cut(train=train, validation=validation, test=kept[:first])
+    return collection.cut(train=train, validation=validation, test=rows[:first])
 
 
-def _select(found: dict[str, Array], config: Config) -> tuple[NDArray[np.int64], dict[str, str]]:
+def _select(arrays: dict[str, Array], config: Config) -> tuple[NDArray[np.int64], dict[str, str]]:
     """Return the rows of the stays that are used, in record order, and why others are not."""
-    hours = np.asarray(found["hours"])
-    share = 1 - found["observed"].sum((1, 2)) / (hours * len(SIGNS))
+    hours = np.asarray(arrays["hours"])
+    share = 1 - arrays["observed"].sum((1, 2)) / (hours * len(SIGNS))
     few, empty = hours < config.hours, share > config.missing
     reasons = {}
     for row in np.flatnonzero(few | empty).tolist():
-        reasons[str(found["record"][row])] = (
+        reasons[str(arrays["record"][row])] = (
             f"{hours[row]} hours, fewer than {config.hours}"
             if few[row]
             else f"{share[row]:.1%} of its values are missing, more than {config.missing:.1%}"

@@ -132,7 +132,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
 
 def _draw(prepared: Prepared, config: Config) -> list[BouncingScenes]:
     """Draw the sequences of training, validation and test, each from images of its own."""
-    digit, count = np.asarray(prepared.arrays["digit"]), prepared.found["training_images"]
+    digit, count = np.asarray(prepared.arrays["digit"]), prepared.facts["training_images"]
     shares = {"train": 1 - VALIDATION, "validation": VALIDATION}
     pools = deal_images(digit[:count], shares, config.seed)
     pools["test"] = [count + np.flatnonzero(digit[count:] == number) for number in range(10)]

@@ -115,7 +115,7 @@ def _collect(segments: Segments, prepared: Prepared, cut: Cut) -> Collection:
     return Collection(
         name="timit", kind="audio", x=segments.x, alternatives=segments.alternatives,
         labels=labels, static=static, dynamic=dynamic, rate=cut.mel.sample_rate / cut.mel.hop,
-        features="log-mel", skipped={**segments.skipped, **prepared.found["noted"]},
+        features="log-mel", skipped={**segments.skipped, **prepared.facts["noted"]},
     )  # fmt: skip
 
 
@@ -128,11 +128,11 @@ def _build(root: Path, new: NewArray, cut: Cut, progress: Progress | None) -> di
     def recordings() -> Iterator[Recording]:
         yield from (Recording(name, path) for name, path in files.items())
 
-    found = write_segments(recordings, new, cut, progress=progress)
-    steps, bad = _phones(files, found["files"], cut)
+    facts = write_segments(recordings, new, cut, progress=progress)
+    steps, bad = _phones(files, facts["files"], cut)
     if steps is not None:
         new("phone", steps.shape, np.int8)[:] = steps
-    return found | {"noted": absent | bad}
+    return facts | {"noted": absent | bad}
 
 
 def _find(root: Path) -> dict[str, Path]:

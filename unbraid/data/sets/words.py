@@ -131,7 +131,7 @@ def bend(pictures: Pixels, bends: NDArray[np.float32]) -> Pixels:
 
 def store_letters(
     new: NewArray,
-    found: Sequence[Drawing],
+    drawings: Sequence[Drawing],
     read: Callable[[str], bytes],
     config: WordsConfig,
     progress: Progress | None = None,
@@ -140,16 +140,16 @@ def store_letters(
 
     Args:
         new: makes an array of the cache.
-        found: the files.
+        drawings: the files.
         read: returns the bytes of the file of that name.
         config: size of the pictures, and how many may be broken.
-        progress: told the share that is done.
+        progress: called with the share that is done.
 
     Returns:
         The names of the writers, and what was skipped and why.
     """
     pictures, skipped = {}, {}
-    for done, drawing in enumerate(found, start=1):
+    for done, drawing in enumerate(drawings, start=1):
         try:
             pictures[drawing] = ink(read(drawing.name), config.size)
         except (
@@ -163,20 +163,24 @@ def store_letters(
         ) as error:
             skipped[drawing.name] = f"{error}"
         if progress is not None:
-            progress(done / len(found))
-    if len(skipped) > config.broken * len(found):
+            progress(done / len(drawings))
+    if len(skipped) > config.broken * len(drawings):
         some = "; ".join(f"{name}: {reason}" for name, reason in list(skipped.items())[:3])
         raise ValueError(
-            f"{len(skipped)} of {len(found)} pictures of letters cannot be used, which is more "
+            f"{len(skipped)} of {len(drawings)} pictures of letters cannot be used, which is more "
             f"than broken={config.broken} allows: {some}."
         )
     whole, lacking = _whole_writers(pictures)
-    kept = [drawing for drawing in pictures if drawing.writer in whole]
-    kept.sort(key=lambda drawing: (whole.index(drawing.writer), drawing.letter, drawing.name))
-    size = (len(kept), config.size, config.size)
-    new("pictures", size, np.uint8)[:] = np.stack([pictures[drawing] for drawing in kept])
-    new("writer", (len(kept),), np.int64)[:] = [whole.index(drawing.writer) for drawing in kept]
-    new("letter", (len(kept),), np.int64)[:] = [LETTERS.index(drawing.letter) for drawing in kept]
+    complete = [drawing for drawing in pictures if drawing.writer in whole]
+    complete.sort(key=lambda drawing: (whole.index(drawing.writer), drawing.letter, drawing.name))
+    size = (len(complete), config.size, config.size)
+    new("pictures", size, np.uint8)[:] = np.stack([pictures[drawing] for drawing in complete])
+    new("writer", (len(complete),), np.int64)[:] = [
+        whole.index(drawing.writer) for drawing in complete
+    ]
+    new("letter", (len(complete),), np.int64)[:] = [
+        LETTERS.index(drawing.letter) for drawing in complete
+    ]
     return {"writers": whole, "skipped": skipped | lacking}
 
 
@@ -221,7 +225,7 @@ def ink(data: bytes, size: int) -> Pixels:
 
 def spell(prepared: Prepared, config: WordsConfig, *, name: str, stand_in: str = "") -> Corpus:
     """Return all words by all writers as a corpus."""
-    writers = prepared.found["writers"]
+    writers = prepared.facts["writers"]
     writer = np.repeat(np.arange(len(writers)), len(WORDS))
     word = np.tile(np.arange(len(WORDS)), len(writers))
     letter = SPELT[word]  # (N, 7)
@@ -239,7 +243,7 @@ def spell(prepared: Prepared, config: WordsConfig, *, name: str, stand_in: str =
         kind="video",
         rate=2.0,
         stand_in=stand_in,
-        skipped=prepared.found["skipped"],
+        skipped=prepared.facts["skipped"],
         x=Written(pictures=prepared.arrays["pictures"], index=index, bends=bends),
         labels={"writer": writer, "word": word, "letter": letter},
         static=(Factor(name="writer", classes=len(writers), values=tuple(writers)),),

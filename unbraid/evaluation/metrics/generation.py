@@ -60,8 +60,8 @@ def balanced(labels: Int[np.ndarray, " N"], seed: int) -> Int[np.ndarray, " M"]:
     """
     _, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
-    kept = [rng.permutation(np.flatnonzero(which == k))[: counts.min()] for k in range(len(counts))]
-    return np.sort(np.concatenate(kept))
+    rows = [rng.permutation(np.flatnonzero(which == k))[: counts.min()] for k in range(len(counts))]
+    return np.sort(np.concatenate(rows))
 
 
 def bootstrap_interval(
@@ -96,6 +96,6 @@ def bootstrap_interval(
         size = int(members.sum())
         times[:, members] = rng.multinomial(size, np.full(size, 1 / size), size=draws)
     means = times @ values.astype(np.float64) / len(values)
-    found = means if of is None else of(means)
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    statistics = means if of is None else of(means)
+    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -46,8 +46,8 @@ def mae(predicted: NDArray[Any], true: NDArray[Any]) -> float:
 
 
 def _check_both_classes(true: NDArray[Any]) -> None:
-    found = np.unique(true)
-    if found.tolist() != [0, 1]:
+    classes = np.unique(true)
+    if classes.tolist() != [0, 1]:
         raise ValueError(
-            f"a ranking is scored on examples of class 0 and of class 1, got {found.tolist()}."
+            f"a ranking is scored on examples of class 0 and of class 1, got {classes.tolist()}."
         )

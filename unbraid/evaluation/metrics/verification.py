@@ -60,9 +60,9 @@ def _check(scores: NDArray[Any], same: NDArray[Any]) -> None:
             f"scores and same must be of one length, got {len(scores)} and {len(same)}."
         )
     if same.all() or not same.any():
-        found = "none" if not len(same) else "only " + ("same" if same.all() else "different")
+        content = "none" if not len(same) else "only " + ("same" if same.all() else "different")
         raise ValueError(
-            f"error rates need pairs of the same and of different sources, got {found}. "
+            f"error rates need pairs of the same and of different sources, got {content}. "
             "Take two sources at least, and two items of one of them."
         )
     if np.isnan(scores).any():

@@ -15,16 +15,18 @@ def conclusion(separation: Mapping[str, Any] | None, relative_error: float) -> s
         separation: of a `Separation` as plain values; None where there are no labels.
         relative_error: squared error over that of the mean sequence.
     """
-    kept = f"the codes keep {100 * (1 - relative_error):.0f} % of the data's variance"
+    variance = f"the codes keep {100 * (1 - relative_error):.0f} % of the data's variance"
     if separation is None:
-        return f"No labels, so leakage is judged without them; {kept}."
+        return f"No labels, so leakage is judged without them; {variance}."
     score, rows = separation["separation"], separation["factors"]
     word = "well apart" if score >= CLEAN else "partly apart" if score >= PARTIAL else "not apart"
     if 1 - relative_error < POOR:
         word += ", and much is lost"
     parts = [
-        f"s and d are {word} (separation {100 * score:.0f} of 100; {kept}): "
-        + " and ".join(filter(None, (_told(rows, "static", "s"), _told(rows, "dynamic", "d"))))
+        f"s and d are {word} (separation {100 * score:.0f} of 100; {variance}): "
+        + " and ".join(
+            filter(None, (_predicted(rows, "static", "s"), _predicted(rows, "dynamic", "d")))
+        )
     ]
     leaks = [row for row in rows if _other(row) > LEAKS]
     listed = ", ".join(f"{r['factor']} into {_code(r)} ({100 * _other(r):.0f} %)" for r in leaks)
@@ -32,7 +34,7 @@ def conclusion(separation: Mapping[str, Any] | None, relative_error: float) -> s
     return "; ".join(parts) + ". Percent are of the way from chance to certainty."
 
 
-def _told(rows: Sequence[Mapping[str, Any]], role: str, code: str) -> str:
+def _predicted(rows: Sequence[Mapping[str, Any]], role: str, code: str) -> str:
     shares = {row["factor"]: row[code] for row in rows if row["role"] == role}
     if not shares:
         return ""

@@ -111,21 +111,23 @@ def diagnose(
     codes, means = _first_look(method, part.batches(size, device))
     seen = zip(part.batches(size, device), codes, strict=True)
     rows = [_measure(method, batch, z, means) for batch, (z, _) in seen]
-    found = {name: torch.stack([row[name] for row in rows]).mean(0).cpu() for name in rows[0]}
-    share = {k: 1 - float(found[k] / found["mean"].clamp(min=1e-12)) for k in ("both", "s", "d")}
+    averages = {name: torch.stack([row[name] for row in rows]).mean(0).cpu() for name in rows[0]}
+    share = {
+        k: 1 - float(averages[k] / averages["mean"].clamp(min=1e-12)) for k in ("both", "s", "d")
+    }
     s, d = (torch.cat(column) for column in zip(*((z.s, z.d[m]) for z, m in codes), strict=True))
     return Diagnosis(
         sequences=len(chosen),
         batch=size,
-        static_cycle=Cycle(*found["static"].tolist()),
-        dynamic_cycle=Cycle(*found["dynamic"].tolist()),
+        static_cycle=Cycle(*averages["static"].tolist()),
+        dynamic_cycle=Cycle(*averages["dynamic"].tolist()),
         explained=share["both"],
         explained_by_static=share["s"],
         explained_by_dynamic=share["d"],
-        order_change=float(found["shuffled"] / found["apart"].clamp(min=1e-12)),
-        static_units=_units(s, found.get("kl_static")),
-        dynamic_units=_units(d, found.get("kl_dynamic")),
-        mutual=float(found["mutual"]) if "mutual" in found else None,
+        order_change=float(averages["shuffled"] / averages["apart"].clamp(min=1e-12)),
+        static_units=_units(s, averages.get("kl_static")),
+        dynamic_units=_units(d, averages.get("kl_dynamic")),
+        mutual=float(averages["mutual"]) if "mutual" in averages else None,
         mutual_range=(log(method.spec.size), log(method.spec.size * size)),
     )
 
@@ -148,7 +150,7 @@ def _measure(method: Method, batch: Batch, z: Codes, means: _Means) -> dict[str,
     """Return all numbers of one batch."""
     batch = replace(batch, alternatives=None)
     x_hat = method.decode(z)
-    found = {
+    values = {
         "both": _error(x_hat, batch),
         "s": _error(method.decode(Codes(z.s, means.d.expand_as(z.d))), batch),
         "d": _error(method.decode(Codes(means.s.expand_as(z.s), z.d)), batch),
@@ -157,10 +159,10 @@ def _measure(method: Method, batch: Batch, z: Codes, means: _Means) -> dict[str,
     order = shuffled_order(batch.mask)
     observed = None if batch.observed is None else reorder(batch.observed, order)
     shuffled = method.encode(Batch(reorder(batch.x, order), batch.mask, observed)).s
-    found["shuffled"] = (shuffled - z.s).norm(dim=1).mean()
-    found["apart"] = torch.cdist(z.s, z.s).sum() / (len(z) * (len(z) - 1))
-    found |= _cycles(method, batch, (z, x_hat), means)
-    return found | (_costs(method, batch) if isinstance(method, VariationalMethod) else {})
+    values["shuffled"] = (shuffled - z.s).norm(dim=1).mean()
+    values["apart"] = torch.cdist(z.s, z.s).sum() / (len(z) * (len(z) - 1))
+    values |= _cycles(method, batch, (z, x_hat), means)
+    return values | (_costs(method, batch) if isinstance(method, VariationalMethod) else {})
 
 
 def _error(x_hat: Tensor, batch: Batch) -> Tensor:

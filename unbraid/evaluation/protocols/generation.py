@@ -115,18 +115,18 @@ def judge_generations(
     c = draws or Draws()
     device = next(method.parameters()).device
     codes = [method.encode(batch) for batch in split.batches(BATCH, device)]
-    told: dict[Kept, list[list[Predictions]]] = {kept: [] for kept in c.sides}
+    predictions: dict[Kept, list[list[Predictions]]] = {code: [] for code in c.sides}
     for repeat in range(c.repeats):
         seed_draws(c.seed, "use", repeat)
-        parts: dict[Kept, list[Predictions]] = {kept: [] for kept in c.sides}
+        parts: dict[Kept, list[Predictions]] = {code: [] for code in c.sides}
         for batch, z in zip(split.batches(BATCH, device), codes, strict=True):
             drawn = method.sample(len(batch), batch.x.shape[1], means=c.means)
-            for kept in c.sides:
-                mixed = Codes(drawn.s, z.d) if kept == "d" else Codes(z.s, drawn.d)
-                parts[kept].append(judge.predict(batch.with_x(method.decode(mixed))))
-        for kept in c.sides:
-            told[kept].append(parts[kept])
-    return [row for kept in c.sides for row in _rows(kept, told[kept], judge, split, c.seed)]
+            for code in c.sides:
+                mixed = Codes(drawn.s, z.d) if code == "d" else Codes(z.s, drawn.d)
+                parts[code].append(judge.predict(batch.with_x(method.decode(mixed))))
+        for code in c.sides:
+            predictions[code].append(parts[code])
+    return [row for code in c.sides for row in _rows(code, predictions[code], judge, split, c.seed)]
 
 
 @inference
@@ -145,37 +145,41 @@ def judge_controls(
 def leakage_table(rows: Sequence[JudgedRow]) -> list[LeakageRow]:
     """Return the accuracies of both directions, their chance levels and gaps."""
     table = []
-    for kept in ("s", "d"):
-        found = [row for row in rows if row.kept == kept and row.metric == "accuracy"]
-        static, dynamic = (_side(found, role) for role in ("static", "dynamic"))
-        own, other = (static, dynamic) if kept == "s" else (dynamic, static)
+    for code in ("s", "d"):
+        accuracies = [row for row in rows if row.kept == code and row.metric == "accuracy"]
+        static, dynamic = (_side(accuracies, role) for role in ("static", "dynamic"))
+        own, other = (static, dynamic) if code == "s" else (dynamic, static)
         gap = None if own[0] is None or other[0] is None else own[0] - other[0]
-        table.append(LeakageRow(kept, *static, *dynamic, gap))
+        table.append(LeakageRow(code, *static, *dynamic, gap))
     return table
 
 
 def _side(rows: Sequence[JudgedRow], role: str) -> tuple[float | None, float | None]:
     """Return mean accuracy and mean chance over the factors of a role."""
-    found = [row for row in rows if row.role == role]
-    if not found:
+    factor_rows = [row for row in rows if row.role == role]
+    if not factor_rows:
         return None, None
-    return float(np.mean([r.mean for r in found])), float(np.mean([r.chance for r in found]))
+    return float(np.mean([r.mean for r in factor_rows])), float(
+        np.mean([r.chance for r in factor_rows])
+    )
 
 
 def _rows(
-    kept: Kept, told: list[list[Predictions]], judge: Reader, split: Split, seed: int
+    code: Kept, predictions: list[list[Predictions]], judge: Reader, split: Split, seed: int
 ) -> list[JudgedRow]:
-    """Return every figure of every factor; `told` is by repeat, then by batch."""
+    """Return every figure of every factor; `predictions` is by repeat, then by batch."""
     mask = existing_steps(split)
     rows = []
     for factor, role in judge.factors:
-        p = np.stack([np.concatenate([part[factor.name] for part in parts]) for parts in told])
+        p = np.stack(
+            [np.concatenate([part[factor.name] for part in parts]) for parts in predictions]
+        )
         labels = split.label(factor.name)
-        found = {"accuracy": _accuracy(p, labels, mask, seed)}
+        figures = {"accuracy": _accuracy(p, labels, mask, seed)}
         if labels.ndim == 1:
-            found |= _scores(p, labels, seed)
-        for metric, values in found.items():
-            rows.append(JudgedRow(kept, factor.name, role, metric, *values))
+            figures |= _scores(p, labels, seed)
+        for metric, values in figures.items():
+            rows.append(JudgedRow(code, factor.name, role, metric, *values))
     return rows
 
 
@@ -205,8 +209,8 @@ def _accuracy(p: NDArray[Any], labels: NDArray[Any], mask: NDArray[np.bool_], se
 
 def _scores(p: NDArray[Any], labels: NDArray[Any], seed: int) -> dict[str, Figure]:
     """Return IS, H(y|x) and H(y) of p (R, N, K), every class cut to the smallest."""
-    kept = balanced(labels, seed)
-    p, classes = p[:, kept], p.shape[-1]
+    balanced_rows = balanced(labels, seed)
+    p, classes = p[:, balanced_rows], p.shape[-1]
     # All three are functions of two means over sequences: of p and of the entropy of p.
     pooled = np.concatenate([p.mean(0), entropy(p).mean(0)[:, None]], -1)  # (N, K + 1)
     metrics = {
@@ -218,9 +222,9 @@ def _scores(p: NDArray[Any], labels: NDArray[Any], seed: int) -> dict[str, Figur
         "intra_entropy": (intra_entropy, lambda m: m[:, -1], float(np.log(classes))),
         "inter_entropy": (inter_entropy, lambda m: entropy(m[:, :-1]), float(np.log(classes))),
     }
-    found = {}
+    figures = {}
     for name, (score, of, guess) in metrics.items():
         each = np.array([score(repeat) for repeat in p])
-        ends = bootstrap_interval(pooled, seed=seed, of=of, groups=labels[kept])
-        found[name] = (float(each.mean()), float(each.std()), *ends, guess)
-    return found
+        ends = bootstrap_interval(pooled, seed=seed, of=of, groups=labels[balanced_rows])
+        figures[name] = (float(each.mean()), float(each.std()), *ends, guess)
+    return figures

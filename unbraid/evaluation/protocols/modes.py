@@ -49,16 +49,16 @@ def modes_of(method: Method) -> list[Mode]:
             f"{type(method).__name__} has no modes: only skd has an operator of its codes. "
             "Train one: unbraid fit DATA --method skd."
         )
-    found: list[Mode] = []
+    modes: list[Mode] = []
     values, size = method.koopman.values.tolist(), method.config.static_dim
     i = 0
     while i < len(values):
         real, imag = values[i]
         columns = (i,) if imag == 0 or i + 1 == len(values) else (i, i + 1)
         parts = dict.fromkeys("s" if column < size else "d" for column in columns)
-        found.append(Mode(columns, real, abs(imag), ", ".join(parts)))
+        modes.append(Mode(columns, real, abs(imag), ", ".join(parts)))
         i += len(columns)
-    return found
+    return modes
 
 
 def mode_shares(

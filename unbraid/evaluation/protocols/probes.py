@@ -106,8 +106,8 @@ def gaps(rows: Sequence[ProbeRow]) -> dict[str, float]:
     """
 
     def mean(code: str, role: str) -> float:
-        found = [row.mean for row in rows if row.code == code and row.role == role]
-        return float(np.mean(found)) if found else float("nan")
+        means = [row.mean for row in rows if row.code == code and row.role == role]
+        return float(np.mean(means)) if means else float("nan")
 
     return {
         "s_gap": mean("s", "static") - mean("s", "dynamic"),

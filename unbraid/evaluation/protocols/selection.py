@@ -77,15 +77,15 @@ def _check(method: Method, terms: object) -> None:
         )
 
 
-def leakage(found: Diagnosis) -> float:
+def leakage(diagnosis: Diagnosis) -> float:
     """Return how far a model is from explaining the data with codes that travel alone; 0 is best.
 
     1 − e · √(t_s · t_d). e is the share of the data both codes explain, 0 at least. t is how well
     a code travels: after a swap it is compared with the source's (kept) and with the other's code,
     t = (1 + kept − other) / 2, between 0 (it went with the other), ½ (it tells nothing) and 1.
     """
-    travels = math.sqrt(_travels(found.static_cycle) * _travels(found.dynamic_cycle))
-    return 1 - max(0.0, found.explained) * travels
+    travels = math.sqrt(_travels(diagnosis.static_cycle) * _travels(diagnosis.dynamic_cycle))
+    return 1 - max(0.0, diagnosis.explained) * travels
 
 
 def _travels(cycle: Cycle) -> float:

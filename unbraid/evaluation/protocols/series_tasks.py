@@ -139,8 +139,8 @@ def _known(part: Examples, classes: int) -> Examples:
     target = part.target
     known = target >= 0 if classes else np.isfinite(target)
     if target.ndim == 1:
-        kept = (array[known] for array in (part.s, part.d, part.mask, target))
-        return Examples(part.source, *kept)
+        arrays = (array[known] for array in (part.s, part.d, part.mask, target))
+        return Examples(part.source, *arrays)
     steps = part.mask & known
     s = np.repeat(part.s[:, None], part.d.shape[1], axis=1)
     joined = np.concatenate([s, part.d], -1)[steps]
@@ -170,18 +170,18 @@ def _measure(guess: Array, target: Array, classes: int) -> dict[str, float]:
     """Return the metrics of class probabilities (N, K), or of numbers (N,)."""
     if not classes:
         return {"mae": mae(guess, target)}
-    found = {"accuracy": accuracy(guess.argmax(1), target)}
+    scores = {"accuracy": accuracy(guess.argmax(1), target)}
     if classes == 2 and len(np.unique(target)) == 2:
-        found |= {"auroc": auroc(guess[:, 1], target), "auprc": auprc(guess[:, 1], target)}
-    return found
+        scores |= {"auroc": auroc(guess[:, 1], target), "auprc": auprc(guess[:, 1], target)}
+    return scores
 
 
 def _summary(rows: list[dict[str, float]], train: Array, test: Array) -> tuple[Score, ...]:
     """Return mean and std of every metric over the seeds."""
     return tuple(
-        Score(name, float(np.mean(found)), float(np.std(found)), _guessing(name, train, test))
+        Score(name, float(np.mean(values)), float(np.std(values)), _guessing(name, train, test))
         for name in rows[0]
-        for found in [[row[name] for row in rows]]
+        for values in [[row[name] for row in rows]]
     )
 
 
@@ -205,10 +205,10 @@ class _Net(nn.Module):
     def __init__(self, static: int, dynamic: int, out: int) -> None:
         super().__init__()
         self.reader = nn.LSTM(dynamic, 32, batch_first=True) if dynamic else None
-        told = static + (32 if dynamic else 0)
+        features = static + (32 if dynamic else 0)
         units, dropout = (16, 0.5) if dynamic else (32, 0.0)
         self.head = nn.Sequential(
-            nn.Linear(told, units), nn.ReLU(), nn.Dropout(dropout), nn.Linear(units, out)
+            nn.Linear(features, units), nn.ReLU(), nn.Dropout(dropout), nn.Linear(units, out)
         )
 
     def forward(
@@ -228,7 +228,7 @@ def _fit_net(parts: list[Examples], classes: int, seed: int) -> Array:
     train, held_out, test = (
         tuple(map(torch.from_numpy, (part.s, part.d, part.mask))) for part in parts
     )
-    best, kept = np.inf, np.zeros(0)
+    best, outputs = np.inf, np.zeros(0)
     with torch.random.fork_rng(devices=[]):
         seed_draws(seed, "use")
         net = _Net(train[0].shape[1], train[1].shape[2], classes or 1)
@@ -244,8 +244,8 @@ def _fit_net(parts: list[Examples], classes: int, seed: int) -> Array:
             guess = _outputs(net, held_out, classes) * spread + centre
             error = _prediction_error(guess, parts[1].target, classes)
             if error < best:
-                best, kept = error, _outputs(net, test, classes) * spread + centre
-    return kept
+                best, outputs = error, _outputs(net, test, classes) * spread + centre
+    return outputs
 
 
 @torch.inference_mode()
@@ -275,8 +275,8 @@ def _fit_linear(parts: list[Examples], classes: int, seed: int) -> Array:
         models = (Ridge(alpha=1 / strength).fit(x, y) for strength in STRENGTHS)
         return _best((model.predict(unseen) for model in models), parts, classes)
     models = (LogisticRegression(C=c, max_iter=5000).fit(x, y) for c in STRENGTHS)
-    found = (_all_classes(m.predict_proba(unseen), m.classes_, classes) for m in models)
-    return _best(found, parts, classes)
+    outputs = (_all_classes(m.predict_proba(unseen), m.classes_, classes) for m in models)
+    return _best(outputs, parts, classes)
 
 
 def _fit_boosted(parts: list[Examples], classes: int, seed: int) -> Array:
@@ -288,8 +288,8 @@ def _fit_boosted(parts: list[Examples], classes: int, seed: int) -> Array:
         model = HistGradientBoostingRegressor(loss="absolute_error", **settings).fit(x, y)
         return _best(model.staged_predict(unseen), parts, classes)
     model = HistGradientBoostingClassifier(**settings).fit(x, y)
-    found = model.staged_predict_proba(unseen)
-    return _best((_all_classes(p, model.classes_, classes) for p in found), parts, classes)
+    outputs = model.staged_predict_proba(unseen)
+    return _best((_all_classes(p, model.classes_, classes) for p in outputs), parts, classes)
 
 
 def _best(outputs: Iterable[Array], parts: list[Examples], classes: int) -> Array:
@@ -298,8 +298,8 @@ def _best(outputs: Iterable[Array], parts: list[Examples], classes: int) -> Arra
     return min(outputs, key=lambda out: _prediction_error(out[: len(y)], y, classes))[len(y) :]
 
 
-def _all_classes(found: Array, seen: Array, classes: int) -> Array:
+def _all_classes(probabilities: Array, labels: Array, classes: int) -> Array:
     """Return (N, classes) probabilities, zero for classes that training never showed."""
-    every = np.zeros((len(found), classes))
-    every[:, seen] = found
+    every = np.zeros((len(probabilities), classes))
+    every[:, labels] = probabilities
     return every

@@ -59,12 +59,12 @@ def measure_thirds(
 ) -> dict[Code, Thirds]:
     """Return the similarities of s and of d over several batches; see `batch_posteriors`."""
     seen = batch_posteriors(method, split, limit=limit, batch_size=batch_size, seed=seed)
-    found = [batch_thirds(one.q, one.mask) for one in seen]
+    batches = [batch_thirds(one.q, one.mask) for one in seen]
     codes: tuple[Code, ...] = ("s", "d")
     return {
         code: Thirds(
             *(
-                np.concatenate([getattr(part[code], name) for part in found])
+                np.concatenate([getattr(part[code], name) for part in batches])
                 for name in ("first", "middle", "last")
             )
         )
@@ -75,13 +75,13 @@ def measure_thirds(
 def batch_thirds(q: Posterior, mask: Steps) -> dict[Code, Thirds]:
     """Return the similarities of s and of d (the trajectory, zeros at padding) in a batch."""
     codes: dict[Code, Tensor] = {"s": q.s.mean, "d": (q.d.mean * mask[..., None]).flatten(1)}
-    found = {}
+    thirds = {}
     for code, distance in distances(q, mask).items():
         unit = normalize(codes[code].double(), dim=1)
         similarity = (unit @ unit.T).cpu()  # (B, B)
         parts = (similarity[third.cpu()].numpy() for third in thirds_of(distance))
-        found[code] = Thirds(*parts)
-    return found
+        thirds[code] = Thirds(*parts)
+    return thirds
 
 
 def distances(q: Posterior, mask: Steps) -> dict[Code, Table]:

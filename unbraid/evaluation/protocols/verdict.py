@@ -58,14 +58,14 @@ def verdict(
         advice: what to try with this model; without it, the recommended recipe.
     """
     g, advice = diagnosis, advice or Advice()
-    said = [*_use(g, advice), *_swaps(g, advice), *_probes(probes or (), advice)]
+    sentences = [*_use(g, advice), *_swaps(g, advice), *_probes(probes or (), advice)]
     if g.order_change > MOVES:
-        said.append(
+        sentences.append(
             f"s changes when frames are shuffled: by {_pc(g.order_change)} of the distance between "
             f"two sequences, so it holds order or single frames; {advice.s}."
         )
     s, d = _pc(g.static_cycle.agreement), _pc(g.dynamic_cycle.agreement)
-    return said or [
+    return sentences or [
         f"No sign of leakage: after a swap s stays with its source in {s} of pairs and d in {d}; "
         f"both codes explain {_pc(g.explained)} of the data."
     ]

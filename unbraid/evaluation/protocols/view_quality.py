@@ -97,8 +97,8 @@ def agreement(labels: NDArray[Any], mask: NDArray[np.bool_]) -> Table:
 
 def _positives(seen: Seen) -> dict[Code, NDArray[np.bool_]]:
     """Return (B, B) of each code: True at the nearest third of an anchor (row)."""
-    found = distances(seen.q, seen.mask)
-    return {code: thirds_of(table)[0].cpu().numpy() for code, table in found.items()}
+    kl = distances(seen.q, seen.mask)
+    return {code: thirds_of(table)[0].cpu().numpy() for code, table in kl.items()}
 
 
 def _labelled(split: Split) -> list[tuple[Factor, Role]]:

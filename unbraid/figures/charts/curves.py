@@ -94,8 +94,8 @@ def read_curves(path: Path) -> list[dict[str, float]]:
 
 
 def _points(rows: Rows, over: str, name: str) -> tuple[Any, Any]:
-    found = [(row[over], row[name]) for row in rows if over in row and name in row]
-    places, values = zip(*found, strict=True) if found else ((), ())
+    points = [(row[over], row[name]) for row in rows if over in row and name in row]
+    places, values = zip(*points, strict=True) if points else ((), ())
     return np.array(places, dtype=float), np.array(values, dtype=float)
 
 

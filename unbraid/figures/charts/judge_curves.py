@@ -27,9 +27,9 @@ def judge_curves(curves: Mapping[str, Points], title: str) -> "matplotlib.figure
     figure, axes = panels(len(names), 5, width=2.6, height=2.2)
     for axis, name in zip(axes, names, strict=True):
         for i, (run, points) in enumerate(curves.items()):
-            found = [(p["minutes"], 100 * p[name]) for p in points if name in p]
+            curve = [(p["minutes"], 100 * p[name]) for p in points if name in p]
             colour = class_colour(i, len(curves))
-            axis.plot(*zip(*found, strict=True), color=colour, linewidth=1.3, marker=".", label=run)
+            axis.plot(*zip(*curve, strict=True), color=colour, linewidth=1.3, marker=".", label=run)
         axis.set_ylim(0, 102)
         style_axes(axis, name)
     for axis in axes[-5:]:

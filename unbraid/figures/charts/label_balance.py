@@ -44,9 +44,9 @@ def label_balance(
         style_axes(axis, f"{name}, training")
     if differ:
         _lengths(axes[-1], lengths)
-    said = [] if differ else [f"all {len(every):,} sequences have {int(every[0])} steps"]
-    said += [f"{x.name}: {x.values:,} values" for x in labels if x.values and not x.has_balance]
-    figure.supxlabel("; ".join(said), fontsize=8, color=MUTED)
+    notes = [] if differ else [f"all {len(every):,} sequences have {int(every[0])} steps"]
+    notes += [f"{x.name}: {x.values:,} values" for x in labels if x.values and not x.has_balance]
+    figure.supxlabel("; ".join(notes), fontsize=8, color=MUTED)
     _legend(figure)
     return figure
 

@@ -35,8 +35,8 @@ def mi_curves(
         raise ValueError(f"there is nothing to draw: the log has none of {', '.join(TERMS)}.")
     figure, axes = panels(len(names), 3, width=3.2, height=2.3)
     for axis, name in zip(axes, names, strict=True):
-        found = np.array([(row["step"], row[name]) for row in rows if name in row])
-        axis.plot(found[:, 0], found[:, 1], color=DATA, linewidth=1.3)
+        points = np.array([(row["step"], row[name]) for row in rows if name in row])
+        axis.plot(points[:, 0], points[:, 1], color=DATA, linewidth=1.3)
         if mws_range is not None and name in by_mws:
             label = "log N to log N·M"
             axis.axhspan(*mws_range, color=FAINT, alpha=0.4, linewidth=0, zorder=0, label=label)

@@ -21,13 +21,13 @@ def result_dots(
         targets: metric -> what the best method should reach, a dashed line. If there are any,
             metrics without one are left out.
     """
-    told = [row for row in rows if row["mean"] is not None]
-    metrics = list(dict.fromkeys(row["metric"] for row in told))
+    measured = [row for row in rows if row["mean"] is not None]
+    metrics = list(dict.fromkeys(row["metric"] for row in measured))
     metrics = [name for name in metrics if name in targets] or metrics
-    methods = list(dict.fromkeys(row["method"] for row in told))
+    methods = list(dict.fromkeys(row["method"] for row in measured))
     figure, axes = panels(len(metrics), COLUMNS, width=3.4, height=0.9 + 0.3 * len(methods))
     for i, (axis, metric) in enumerate(zip(axes, metrics, strict=True)):
-        some = [row for row in told if row["metric"] == metric]
+        some = [row for row in measured if row["metric"] == metric]
         for row in some:
             _mark(axis, methods.index(row["method"]), row)
         if metric in targets:

@@ -15,14 +15,14 @@ COLOURS = {"first": DATA, "middle": "#d0a31f", "last": MODEL}
 BINS = 40
 
 
-def thirds_histogram(found: Mapping[str, Thirds]) -> "matplotlib.figure.Figure":
+def thirds_histogram(by_code: Mapping[str, Thirds]) -> "matplotlib.figure.Figure":
     """Draw three overlaid histograms of cosine similarity per code.
 
     Args:
-        found: code -> similarities, from `measure_thirds`; a panel each.
+        by_code: code -> similarities, from `measure_thirds`; a panel each.
     """
-    figure, axes = panels(len(found), 2, width=4.2, height=2.8)
-    for axis, (code, thirds) in zip(axes, found.items(), strict=True):
+    figure, axes = panels(len(by_code), 2, width=4.2, height=2.8)
+    for axis, (code, thirds) in zip(axes, by_code.items(), strict=True):
         groups = {name: getattr(thirds, name) for name in COLOURS}
         ends = np.concatenate(list(groups.values()))
         edges = np.linspace(ends.min() - 1e-6, ends.max() + 1e-6, BINS + 1)

@@ -130,10 +130,10 @@ class RWAE(VariationalMethod):
         code, draw = (torch.cat([before, part], -1) for part in (d, prior))
         judge = frozen(critic)
         fooling = generator_loss(judge(code), mask) + generator_loss(-judge(draw), mask)
-        found = critic_loss(critic(draw.detach()), critic(code.detach()), mask)
+        loss = critic_loss(critic(draw.detach()), critic(code.detach()), mask)
         return {
             "penalty_dynamic": (c.w_dynamic, steps * fooling),
-            "critic_dynamic": (c.w_critic, found),
+            "critic_dynamic": (c.w_critic, loss),
         }
 
     def _bounded(self, q: Gaussian) -> Gaussian:

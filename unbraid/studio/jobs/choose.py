@@ -105,10 +105,10 @@ def check_data(data: str, sets: tuple[str, ...]) -> dict[str, Any]:
             "line: unbraid data check."
         ) from None
     try:
-        found = json.loads(done.stdout)
+        examination = json.loads(done.stdout)
     except ValueError:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise ValueError(
-            (said[-1] if said else "the data check failed.").removeprefix("Error: ")
+            (errors[-1] if errors else "the data check failed.").removeprefix("Error: ")
         ) from None
-    return found
+    return examination

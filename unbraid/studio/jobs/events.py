@@ -66,15 +66,15 @@ def _rows(run: Path, seen: dict[str, int]) -> list[str]:
 
 
 def _numbers(row: dict[str, str]) -> dict[str, float]:
-    made = {}
+    numbers = {}
     for name, text in row.items():
         try:
             value = float(text)
         except (TypeError, ValueError):
             continue
         if abs(value) < float("inf"):
-            made[name] = value
-    return made
+            numbers[name] = value
+    return numbers
 
 
 def _version(record: Record) -> str:

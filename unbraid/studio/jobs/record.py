@@ -52,15 +52,15 @@ def folder_of(runs: Path) -> Path:
 
 def read_records(runs: Path) -> dict[str, Record]:
     """Return all trainings that a page started, the newest first; damaged records are left out."""
-    made = []
+    records = []
     for path in folder_of(runs).glob("*.json"):
         try:
             table = read_json(path)
             check_kinds(path, table, KINDS)
-            made.append(Record(**{name: table[name] for name in KINDS}))
+            records.append(Record(**{name: table[name] for name in KINDS}))
         except (ValueError, OSError):
             continue
-    return {record.id: record for record in sorted(made, key=lambda one: -one.began)}
+    return {record.id: record for record in sorted(records, key=lambda one: -one.began)}
 
 
 def birth(pid: int) -> str:

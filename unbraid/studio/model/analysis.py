@@ -49,14 +49,14 @@ def _pca(codes: NDArray[Any]) -> NDArray[np.float64]:
 def find_directions(subject: Subject) -> dict[str, Direction]:
     """Return directions of s by the names that recipes use: p0, p1, ... and l0, l1, ..."""
     split, s = subject.needs_split(), subject.all_codes().s
-    made = {f"p{i}": one for i, one in enumerate(principal_directions(s, split))}
+    directions = {f"p{i}": one for i, one in enumerate(principal_directions(s, split))}
     labels = [
         one
         for f, _ in subject.factors
         if f.name in split.labels
         for one in label_directions(s, split, f)
     ]
-    return made | {f"l{i}": one for i, one in enumerate(labels)}
+    return directions | {f"l{i}": one for i, one in enumerate(labels)}
 
 
 def direction_facts(directions: dict[str, Direction]) -> list[Facts]:
@@ -83,22 +83,27 @@ def leak_matrix(subject: Subject) -> Facts:
     method, split = subject.needs_model(), subject.needs_split()
     error = relative_error(method, split, limit=250)
     try:
-        found = asdict(separate(subject.all_codes(), split, limit=LIMIT))
+        separation = asdict(separate(subject.all_codes(), split, limit=LIMIT))
     except ValueError:
-        found = None
-    facts = {"separation": found, "verdict": conclusion(found, error), "source": "", "error": error}
+        separation = None
+    facts = {
+        "separation": separation,
+        "verdict": conclusion(separation, error),
+        "source": "",
+        "error": error,
+    }
     return _plain(facts)
 
 
 def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Facts:
     """Return the sequences whose label a code tells best, and those it tells worst."""
-    found = [one for one, _ in subject.factors if one.name == factor]
-    if not found or code not in ("s", "d") or classifier not in ("svc", "knn", "forest"):
+    factors = [one for one, _ in subject.factors if one.name == factor]
+    if not factors or code not in ("s", "d") or classifier not in ("svc", "knn", "forest"):
         raise KeyError(f"there is no cell of {factor[:40]!r} and {code!r} in the leak matrix.")
     rows = rank_by_confidence(
         subject.all_codes(),
         subject.needs_split(),
-        found[0],
+        factors[0],
         code=code,
         classifier=classifier,
         limit=LIMIT,
@@ -112,8 +117,8 @@ def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Fac
             {
                 "id": f"t{subject.positions[row.position]}",
                 "confidence": round(row.confidence, 4),
-                "label": value_name(row.label, found[0].values),
-                "predicted": value_name(row.predicted, found[0].values),
+                "label": value_name(row.label, factors[0].values),
+                "predicted": value_name(row.predicted, factors[0].values),
             }
             for row in rows[:MOST_LISTED]
         ],
@@ -125,9 +130,9 @@ def run_metrics(subject: Subject) -> Facts:
     path = subject.run.path / "metrics.json" if subject.run else None
     if path is None or not path.is_file():
         return {}
-    found = read_json(path)
+    metrics = read_json(path)
     wanted = {"verdict", "relative_error"}
-    return found if isinstance(found, dict) and wanted <= set(found) else {}
+    return metrics if isinstance(metrics, dict) and wanted <= set(metrics) else {}
 
 
 def _plain(value: Any) -> Any:

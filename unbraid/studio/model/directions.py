@@ -49,16 +49,16 @@ def principal_directions(s: NDArray[Any], split: Split, *, count: int = 6) -> li
     total = float((values**2).sum())
     if len(s) < FEWEST or total < 1e-12:
         return []
-    made = []
+    directions = []
     for value, row in list(zip(values, rows, strict=True))[:count]:
         if value**2 < 1e-6 * total:
             break
         factor, linked = _linked(centred @ row, split)
         spread = value / np.sqrt(len(s))
-        made.append(
+        directions.append(
             Direction("principal", row * spread, factor, "", float(value**2 / total), linked)
         )
-    return made
+    return directions
 
 
 def label_directions(s: NDArray[Any], split: Split, factor: Factor) -> list[Direction]:

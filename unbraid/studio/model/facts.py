@@ -69,7 +69,7 @@ def item_facts(item: Item) -> Facts:
 
 def item_labels(item: Item) -> dict[str, Any]:
     """Return the label of every factor; of a label per step the most frequent one."""
-    spec, made = item.split.spec, {}
+    spec, labels = item.split.spec, {}
     for factor in (*spec.static, *spec.dynamic):
         column = item.split.labels.get(factor.name)
         if column is None:
@@ -77,16 +77,16 @@ def item_labels(item: Item) -> dict[str, Any]:
         value = column[item.split.rows[item.row]]
         if np.ndim(value):
             value = _usual(value[: item.steps])
-        made[factor.name] = _label(factor, value)
-    return made
+        labels[factor.name] = _label(factor, value)
+    return labels
 
 
 def _usual(values: Any) -> Any:
     known = values[values >= 0] if values.dtype.kind in "iu" else values
     if not len(known):
         return -1
-    found, counts = np.unique(known, return_counts=True)
-    return found[np.argmax(counts)]
+    classes, counts = np.unique(known, return_counts=True)
+    return classes[np.argmax(counts)]
 
 
 def _label(factor: Factor, value: Any) -> Any:

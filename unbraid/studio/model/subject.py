@@ -118,16 +118,16 @@ class Subject:
     def add(self, split: Split, name: str) -> list[Item]:
         """Keep sequences that somebody brought and return them."""
         with self.lock:
-            made = []
+            items = []
             for row in range(min(len(split), MOST_UPLOADED)):
                 item = Item(f"u{self.uploaded}", split, row, name)
                 self.uploaded += 1
                 self.uploads[item.id] = item
-                made.append(item)
+                items.append(item)
             while len(self.uploads) > MOST_UPLOADED:
                 old, _ = self.uploads.popitem(last=False)
                 self.single.pop(old, None)
-        return made
+        return items
 
     def codes(self, item: Item) -> Codes:
         """Return the codes of a sequence, from all of them if they are there."""
@@ -206,5 +206,5 @@ def _corpus(run: Run) -> tuple[Corpus | None, str]:
         trained = (run.path / "model.json").is_file()
         return (run.corpus() if trained else run.plan.data.load()), ""
     except (ValueError, KeyError, OSError, ImportError) as error:
-        said = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
-        return None, f"The data of this run cannot be shown: {said}"
+        message = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+        return None, f"The data of this run cannot be shown: {message}"

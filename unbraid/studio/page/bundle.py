@@ -23,17 +23,17 @@ def data_address(body: bytes, kind: str) -> str:
 
 def module_map() -> dict[str, str]:
     """Return every module by its full name, with what stands in it."""
-    made = {}
+    modules = {}
     for path in sorted(SCRIPTS.rglob("*.js")):
         name = path.relative_to(SCRIPTS).as_posix()
-        text = _IMPORT.sub(lambda found, name=name: _renamed(found, name), path.read_text("utf-8"))  # type: ignore[misc]
-        made[f"studio/{name}"] = data_address(text.encode(), "text/javascript")
-    return made
+        text = _IMPORT.sub(lambda match, name=name: _renamed(match, name), path.read_text("utf-8"))  # type: ignore[misc]
+        modules[f"studio/{name}"] = data_address(text.encode(), "text/javascript")
+    return modules
 
 
-def _renamed(found: "re.Match[str]", name: str) -> str:
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(name), found[2]))
-    return f'{found[1]}"studio/{target}"'
+def _renamed(match: "re.Match[str]", name: str) -> str:
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2]))
+    return f'{match[1]}"studio/{target}"'
 
 
 def as_script(value: Any) -> str:

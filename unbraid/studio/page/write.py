@@ -24,7 +24,7 @@ def export_page(target: str, folder: Path, *, say: Callable[[str], None]) -> int
     Args:
         target: the run folder.
         folder: where `index.html` goes.
-        say: told what is being done.
+        say: called with a line on what is being done.
 
     Raises:
         ValueError: it is no run, has no data, or would be larger than `LARGEST`.
@@ -68,9 +68,9 @@ def _contents(subject: Any, title: str) -> dict[str, Any]:
     }
     places = {f"t{position}": i for i, position in enumerate(subject.positions.tolist())}
     for code in ("s", "d"):
-        found = map_points(subject, code, "pca")
-        points = [found["points"][places[item["id"]]] for item in items]
-        answers[f"runs/run/map?code={code}&way=pca"] = found | {"points": points}
+        projection = map_points(subject, code, "pca")
+        points = [projection["points"][places[item["id"]]] for item in items]
+        answers[f"runs/run/map?code={code}&way=pca"] = projection | {"points": points}
     swaps = [item["id"] for item in items[:swapped]]
     media: dict[str, Any] = {}
     for recipe in _recipes([item["id"] for item in items], swaps):
@@ -99,21 +99,21 @@ def _media(subject: Any, recipe: SequenceRecipe, sound: bool) -> dict[str, Any]:
     from unbraid.studio.model.decode import make_sequence
 
     x = make_sequence(subject, recipe)
-    made = {}
+    files = {}
     for form in FORMS[subject.spec.kind]:
         if form == "flac" and not sound:
             continue
         body, kind = as_file(subject.spec, x, form)
         value = json.loads(body) if form == "json" else data_address(body, kind)
-        made[f"{form}?{_query(recipe)}"] = value
-    return made
+        files[f"{form}?{_query(recipe)}"] = value
+    return files
 
 
 def _sizes(subject: Any, facts: dict[str, Any]) -> tuple[int, int]:
     """Return how many sequences can be shown, and how many of them swapped, within the budget."""
     first = facts["items"][0]["id"]
-    made = _media(subject, SequenceRecipe(s=first, d=first), facts["sound"])
-    each = max(len(json.dumps(made)), 1)
+    media = _media(subject, SequenceRecipe(s=first, d=first), facts["sound"])
+    each = max(len(json.dumps(media)), 1)
     count = len(facts["items"])
     for shown, swapped in zip((*SHOWN, *[SHOWN[-1]] * 3), SWAPPED, strict=True):
         sequences = min(shown, count) + swapped**2 + 2 * DRAWS * swapped

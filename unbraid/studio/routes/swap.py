@@ -44,8 +44,8 @@ async def directions(here: Here, key: str) -> list[dict[str, Any]]:
 async def _directions(here: Workspace, subject: "Subject") -> "Directions":
     from unbraid.studio.model.analysis import find_directions
 
-    found = await here.computed(subject, "directions", find_directions)
-    return {name: one.vector for name, one in found.items()}
+    directions = await here.computed(subject, "directions", find_directions)
+    return {name: one.vector for name, one in directions.items()}
 
 
 def _made(

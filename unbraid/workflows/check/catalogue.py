@@ -41,10 +41,10 @@ def at_hand(fact: dict[str, Any]) -> str:
 
 def _prepared(name: str) -> str:
     try:
-        found = find_prepared(name, {})
+        cache = find_prepared(name, {})
     except ValueError:
         return ""  # damaged, or of another version: it would be made anew
-    return str(found.folder) if found else ""
+    return str(cache.folder) if cache else ""
 
 
 def _files(name: str) -> str:

@@ -146,14 +146,16 @@ def _twins(data: CheckInput) -> Iterator[Finding]:
     do = "Remove one of each, or keep them together: --set data.split.by=LABEL."
     for pair, count in sorted(twins.across.items(), key=lambda item: "test" not in item[0]):
         first, second = pair.split(" in ")
-        shown = [said for said in twins.examples if said.startswith(first) and second in said]
+        shown = [
+            example for example in twins.examples if example.startswith(first) and second in example
+        ]
         what = f"{first} sequences that are in {second}, too, byte for byte: {count:,}"
         some = f" ({', '.join(shown[:2])}, counted from 0)" if shown else ""
         yield Finding("warning", f"{what}{some}.", "" if data.published else do)
     inside = {name: count for name, count in twins.inside.items() if count}
     if inside:
-        said = ", ".join(f"{count:,} in {name}" for name, count in inside.items())
-        yield Finding("note", f"sequences that repeat another of the same split: {said}.")
+        example = ", ".join(f"{count:,} in {name}" for name, count in inside.items())
+        yield Finding("note", f"sequences that repeat another of the same split: {example}.")
 
 
 def _groups(data: CheckInput) -> Iterator[Finding]:
@@ -188,8 +190,8 @@ def _oddities(data: CheckInput) -> Iterator[Finding]:
         count = sum(getattr(part, field) for _, part in data.parts)
         if count:
             examined = sum(part.examined for _, part in data.parts)
-            said = f"in {count:,} of {examined:,} examined sequences {what}."
-            yield Finding("warning", said, "Look whether they should be there.")
+            sentence = f"in {count:,} of {examined:,} examined sequences {what}."
+            yield Finding("warning", sentence, "Look whether they should be there.")
     if data.train.missing > SPARSE:
         what = f"{100 * data.train.missing:.0f} % of all values are missing."
         yield Finding("warning", what, "Larger windows or fewer channels leave fewer gaps.")

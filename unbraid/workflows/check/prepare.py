@@ -25,7 +25,7 @@ def prepare(
         root: folder with the publisher's files; None: the usual one.
         download: fetch the files to `root` first.
         options: settings of the data set.
-        progress: told the share that is done.
+        progress: called with the share that is done.
     """
     module = data_module(name)
     if DATASETS[name].embedded:

@@ -16,31 +16,33 @@ MOST_CHANNELS, MOST_SKIPPED, MOST_VALUES = 24, 20, 3
 COLOURS = {"problem": "bold red", "warning": "bold yellow", "note": "bold"}
 
 
-def screen(found: Examination) -> Iterator[Any]:
+def screen(examination: Examination) -> Iterator[Any]:
     """Yield what to print before the verdict, in order."""
-    if found.contents is not None:
-        yield from _contents(found.data, found.contents)
-        yield from _outlook(found)
-    if found.findings:
-        yield from (_list(found.findings), "")
+    if examination.contents is not None:
+        yield from _contents(examination.data, examination.contents)
+        yield from _outlook(examination)
+    if examination.findings:
+        yield from (_list(examination.findings), "")
 
 
-def verdict(found: Examination) -> Text:
+def verdict(examination: Examination) -> Text:
     """Return the last line: a command to be copied, or that there is none."""
-    if found.ready:
-        return Text("ready to train: ", style="bold green").append(found.command, style="default")
-    return Text(f"not ready: {found.data} cannot be trained on as it is.", style="bold red")
+    if examination.ready:
+        return Text("ready to train: ", style="bold green").append(
+            examination.command, style="default"
+        )
+    return Text(f"not ready: {examination.data} cannot be trained on as it is.", style="bold red")
 
 
 def _list(findings: Sequence[Finding]) -> Table:
     """Return findings as a numbered list, each with what to do on a line of its own."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, finding in enumerate(findings, start=1):
-        said = Text(f"{finding.level}: ", style=COLOURS[finding.level])
-        said.append(finding.what, style="default")
+        text = Text(f"{finding.level}: ", style=COLOURS[finding.level])
+        text.append(finding.what, style="default")
         if finding.do:
-            said.append(f"\n{finding.do}", style="default")
-        table.add_row(f"{number}.", said)
+            text.append(f"\n{finding.do}", style="default")
+        table.add_row(f"{number}.", text)
     return table
 
 
@@ -112,13 +114,13 @@ def _looked_at(c: Contents) -> Iterator[Any]:
     if any(part.lengths > 1 for part in parts):
         yield Text("Steps: least/median/most; lengths: how many different.", style="dim")
     total, seen = sum(part.sequences for part in parts), sum(part.examined for part in parts)
-    said = []
+    notes = []
     if seen < total:
-        said.append(f"values of {seen:,} sequences, spread over the splits")
+        notes.append(f"values of {seen:,} sequences, spread over the splits")
     if c.twins.compared < total:
-        said.append(f"duplicates among {c.twins.compared:,}")
-    if said:
-        yield Text(f"Examined: {'; '.join(said)}. All of them with --deep.", style="dim")
+        notes.append(f"duplicates among {c.twins.compared:,}")
+    if notes:
+        yield Text(f"Examined: {'; '.join(notes)}. All of them with --deep.", style="dim")
 
 
 def _channel_table(c: Contents) -> Table:
@@ -158,20 +160,20 @@ def _balance(label: Label) -> list[str]:
     train = label.counts.get("train", {}) if label.has_balance else {}
     total = sum(train.values())
     order = sorted(train.items(), key=lambda item: -item[1])
-    said = [f"{value} {100 * count / total:.0f} %" for value, count in order]
-    if len(said) > MOST_VALUES:
-        said = [f"{said[0]} ... {said[-1]}"]
-    return [f"{label.values:,}", splits, ", ".join(said)]
+    shares = [f"{value} {100 * count / total:.0f} %" for value, count in order]
+    if len(shares) > MOST_VALUES:
+        shares = [f"{shares[0]} ... {shares[-1]}"]
+    return [f"{label.values:,}", splits, ", ".join(shares)]
 
 
-def _outlook(found: Examination) -> Iterator[Any]:
+def _outlook(examination: Examination) -> Iterator[Any]:
     """Say what will be done with the data."""
-    yield Text(f"Scaling: {found.scaling}.")
-    told = ", ".join(
-        f"{key}={value}" for key, value in flat(found.settings) if value not in ("", [])
+    yield Text(f"Scaling: {examination.scaling}.")
+    settings = ", ".join(
+        f"{key}={value}" for key, value in flat(examination.settings) if value not in ("", [])
     )
-    if told:
-        yield Text(f"Settings (--set data.NAME=VALUE): {told}")
+    if settings:
+        yield Text(f"Settings (--set data.NAME=VALUE): {settings}")
     rows = [
         [
             plan.method,
@@ -180,7 +182,7 @@ def _outlook(found: Examination) -> Iterator[Any]:
             str(plan.batch_size),
             plan.budget,
         ]
-        for plan in found.methods
+        for plan in examination.methods
         if not plan.refusal
     ]
     if rows:

@@ -88,10 +88,10 @@ def _fixed(job: Job, folder: Path) -> None:
     z = encode(job.method, batch)
     keep = Codes(z.s.expand(DRAWS, -1), z.d.expand(DRAWS, -1, -1))
     sides: tuple[tuple[Side, Side], ...] = (("static", "dynamic"), ("dynamic", "static"))
-    for kept, factor in sides:
+    for code, factor in sides:
         x = sample(job.method, DRAWS, batch.x.shape[1], keep=keep, factor=factor)
-        picture = fixed_grid(batch.x[0].cpu().numpy(), x.cpu().numpy(), kept=kept)
-        save_picture(folder / f"fixed-{kept}.png", picture)
+        picture = fixed_grid(batch.x[0].cpu().numpy(), x.cpu().numpy(), fixed=code)
+        save_picture(folder / f"fixed-{code}.png", picture)
 
 
 def _series(job: Job, folder: Path) -> None:
@@ -189,11 +189,11 @@ def _views(job: Job, folder: Path) -> None:
     """Draw how alike the thirds are, and whether near sequences share their factors."""
     if not isinstance(job.method, VariationalMethod) or len(job.test) < 12:
         return
-    thirds = {str(code): found for code, found in measure_thirds(job.method, job.test).items()}
+    thirds = {str(code): values for code, values in measure_thirds(job.method, job.test).items()}
     numbers = {
         f"{code}_{name}": part
-        for code, found in thirds.items()
-        for name, part in asdict(found).items()
+        for code, values in thirds.items()
+        for name, part in asdict(values).items()
     }
     save_figure(thirds_histogram(thirds), folder / "thirds.png", numbers)
     if job.test.labels:

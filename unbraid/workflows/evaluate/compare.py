@@ -31,7 +31,7 @@ def compare_methods(  # noqa: PLR0913
         settings: the same for all, e.g. `{"training": {"max_minutes": 5.0}}`.
         seed: of every run.
         out: folder of run folders; the page lies in `<out>/<data>/comparison`.
-        say: is told what is done.
+        say: called with a line on what is being done.
         device: where to train and measure.
 
     Raises:

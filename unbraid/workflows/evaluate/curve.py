@@ -37,7 +37,7 @@ def judge_curve(
         scoring: how much to draw; default once, for 450 sequences.
         split: validation or test.
         device: where to decode and judge.
-        say: told of every point as it is found.
+        say: called with every point as it is measured.
     """
     run, folder = opened(run, device), Path(folder)
     judge, corpus = judges.load_judge(folder, device), run.corpus
@@ -66,11 +66,13 @@ def minutes_at(run: OpenedRun, step: int) -> float:
 
 def _columns(rows: Sequence[JudgedRow]) -> Point:
     """Return accuracies as `d kept: action`, and the inception score of what d should hold."""
-    found = {f"{row.kept} kept: {row.factor}": row.mean for row in rows if row.metric == "accuracy"}
+    columns = {
+        f"{row.kept} kept: {row.factor}": row.mean for row in rows if row.metric == "accuracy"
+    }
     for row in rows:
         if row.metric == "inception_score" and row.kept == "d" and row.role == "dynamic":
-            found[f"IS: {row.factor}"] = row.mean
-    return found
+            columns[f"IS: {row.factor}"] = row.mean
+    return columns
 
 
 def draw_curves(paths: Sequence[str | Path], out: Path) -> Path:

@@ -20,7 +20,7 @@ from unbraid.runs.recipes import RECOMMENDED
 from unbraid.runs.run import RunLike, opened
 from unbraid.workflows.evaluate.judging import Scoring, score
 
-Found = dict[str, Any]
+Results = dict[str, Any]
 # What keeps dynamics out of s, of methods whose Config has these settings.
 POOLED = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
 FORGETFUL = next(name for name, cls in METHODS.items() if hasattr(cls.Config(), "static_steps"))
@@ -33,7 +33,7 @@ def diagnose(
     seeds: int = 3,
     judge: str = "",
     device: str = "cpu",
-) -> Found:
+) -> Results:
     """Diagnose a run and write `diagnosis.json`: the numbers, the probes and the sentences.
 
     Args:
@@ -50,7 +50,7 @@ def diagnose(
     if part.labels:
         rows = probe(embed(method, part), part, classifiers=("svc", "knn"), seeds=seeds)
     judged = score(run, judge, Scoring(repeats=1, limit=500)) if judge else None
-    found: Found = {
+    diagnosis: Results = {
         "data": run.plan.data.name,
         "method": run.plan.method,
         "preset": run.plan.preset,
@@ -63,9 +63,9 @@ def diagnose(
         "training": run.about["training"],
         "unbraid": unbraid.__version__,
     }
-    text = json.dumps(found, indent=1)
+    text = json.dumps(diagnosis, indent=1)
     write_text(run.path / "diagnosis.json", text)
-    return found
+    return diagnosis
 
 
 def sentences(plan: Plan, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
@@ -102,7 +102,7 @@ def advice_for(plan: Plan) -> Advice:
     return Advice(for_d, f"try {words}" if words else longer, weights)
 
 
-def judged_sentences(judged: Found | None) -> list[str]:
+def judged_sentences(judged: Results | None) -> list[str]:
     """Say which factor a judge still sees though the code that should hold it was drawn anew."""
     if judged is None:
         return []
@@ -121,11 +121,11 @@ def judged_sentences(judged: Found | None) -> list[str]:
     ] or ["a judge sees no factor that the kept code should not hold."]
 
 
-def diagnosis_table(found: Found) -> ScreenTable:
+def diagnosis_table(diagnosis: Results) -> ScreenTable:
     """Return the numbers of a diagnosis as a table for the screen."""
-    g = found["diagnosis"]
-    measured = f"{g['sequences']} {found['split']} sequences"
-    head = f"{found['method']} on {data_title(found['data'])} ({measured})"
+    g = diagnosis["diagnosis"]
+    measured = f"{g['sequences']} {diagnosis['split']} sequences"
+    head = f"{diagnosis['method']} on {data_title(diagnosis['data'])} ({measured})"
     table = ScreenTable(title=head, title_justify="left", box=None, header_style="bold")
     for name in ("", "s", "d", "wanted"):
         table.add_column(name, justify="right" if name in ("s", "d") else "left")
@@ -134,7 +134,7 @@ def diagnosis_table(found: Found) -> ScreenTable:
     return table
 
 
-def diagnosis_rows(g: Found) -> list[list[str]]:
+def diagnosis_rows(g: Results) -> list[list[str]]:
     """Return a row per number: its name, for s, for d, and what one would like to see."""
     s, d = g["static_cycle"], g["dynamic_cycle"]
     low, high = g["mutual_range"]

@@ -153,15 +153,15 @@ def leakage_screen(metrics: Metrics) -> ScreenTable:
         f"test sequences, {metrics['repeats']} draws each"
     )
     table = _table(head, "factor", "s kept", "d kept", "both", "data", "chance", "wanted")
-    found: dict[str, dict[str, Any]] = {}
+    by_factor: dict[str, dict[str, Any]] = {}
     for row in metrics["rows"]:
         if row["metric"] == "accuracy":
-            found.setdefault(row["factor"], {})[row["kept"]] = row
-    for name, by in found.items():
-        said = [f"{100 * by[k]['mean']:.1f} ± {100 * by[k]['std']:.1f} %" for k in ("s", "d")]
+            by_factor.setdefault(row["factor"], {})[row["kept"]] = row
+    for name, by in by_factor.items():
+        cells = [f"{100 * by[k]['mean']:.1f} ± {100 * by[k]['std']:.1f} %" for k in ("s", "d")]
         bare = [f"{100 * by[k]['mean']:.1f} %" for k in ("both", "data")]
         own = "s" if by["s"]["role"] == "static" else "d"
-        table.add_row(name, *said, *bare, f"{100 * by['s']['chance']:.1f} %", f"{own} high")
+        table.add_row(name, *cells, *bare, f"{100 * by['s']['chance']:.1f} %", f"{own} high")
     gaps = [_gap(row) for row in metrics["leakage"] if row["gap"] is not None]
     table.caption = f"gaps: {', '.join(gaps)}" if gaps else None
     return table
@@ -178,13 +178,13 @@ def scores_screen(metrics: Metrics) -> ScreenTable:
     """Return IS, H(y|x) and H(y) of the factors the kept code is meant to hold."""
     names = ("inception_score", "intra_entropy", "inter_entropy")
     table = _table("classes balanced, nats", "factor", "kept", "IS", "H(y|x)", "H(y)")
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    scores: dict[tuple[str, str], dict[str, str]] = {}
     for row in metrics["rows"]:
         if row["kept"] == row["role"][0] and row["metric"] in names:
             text = f"{row['mean']:.3f} ± {row['std']:.3f}"
-            found.setdefault((row["factor"], row["kept"]), {})[row["metric"]] = text
-    for (factor, kept), said in found.items():
-        table.add_row(factor, kept, *(said[name] for name in names))
+            scores.setdefault((row["factor"], row["kept"]), {})[row["metric"]] = text
+    for (factor, code), cells in scores.items():
+        table.add_row(factor, code, *(cells[name] for name in names))
     return table
 
 

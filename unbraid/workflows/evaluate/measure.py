@@ -130,7 +130,7 @@ def evaluate(
         judge: folder of a judge; empty: `judges/<data>` if it is there. None is ever trained here.
         device: where to encode and decode.
         unfinished: measure a run that was interrupted, too.
-        say: told what is being measured.
+        say: called with a line on what is being measured.
     """
     if suite not in SUITES:
         raise KeyError(f"there is no suite '{suite}'.{closest(suite, SUITES)}")
@@ -198,20 +198,20 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     }
     say("measuring: reconstruction")
     errors = reconstruction_errors(job.method, job.test, limit=job.suite.decoded)
-    found: Metrics = {"reconstruction_mse": errors[0], "relative_error": errors[1]}
+    metrics: Metrics = {"reconstruction_mse": errors[0], "relative_error": errors[1]}
     for name, step in steps.items():
         say(f"measuring: {name}")
         with _skipping(job, name, unless=name == "judge" and bool(job.judge)):
-            found[name] = step(job)
-    rows = [ProbeRow(**row) for row in found.get("probes", [])]
-    found["gaps"] = gaps(rows) if rows else {}
-    told = conclusion(found.get("separation"), found["relative_error"])
-    found["verdict"] = [told]
-    if "diagnosis" in found:
-        numbers = found["diagnosis"]
-        found["diagnosis"] = asdict(numbers)
-        found["verdict"] += sentences(job.run.plan, numbers, rows)
-    return found | {"skipped": job.skipped}
+            metrics[name] = step(job)
+    rows = [ProbeRow(**row) for row in metrics.get("probes", [])]
+    metrics["gaps"] = gaps(rows) if rows else {}
+    sentence = conclusion(metrics.get("separation"), metrics["relative_error"])
+    metrics["verdict"] = [sentence]
+    if "diagnosis" in metrics:
+        numbers = metrics["diagnosis"]
+        metrics["diagnosis"] = asdict(numbers)
+        metrics["verdict"] += sentences(job.run.plan, numbers, rows)
+    return metrics | {"skipped": job.skipped}
 
 
 @contextmanager

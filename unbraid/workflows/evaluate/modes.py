@@ -14,7 +14,7 @@ from unbraid.figures.save import save_figure
 from unbraid.files import write_text
 from unbraid.runs.run import RunLike, opened
 
-Found = dict[str, Any]
+Results = dict[str, Any]
 
 
 def mode_name(index: int, mode: Mode) -> str:
@@ -29,7 +29,7 @@ def mode_name(index: int, mode: Mode) -> str:
 
 def measure_modes(
     run: RunLike, *, split: str = "test", seeds: int = 3, device: str = "cpu"
-) -> Found:
+) -> Results:
     """Measure the modes of a run; write `modes.json` and, with labels, `figures/modes.png`.
 
     Args:
@@ -43,20 +43,20 @@ def measure_modes(
     part = run.corpus.split(split)
     shares = mode_shares(modes, embed(run.model, part), part, seeds=seeds)
     names = [mode_name(i, mode) for i, mode in enumerate(modes)]
-    found = {"names": names, "modes": [asdict(mode) for mode in modes], "shares": shares}
-    write_text(run.path / "modes.json", json.dumps(found, indent=1) + "\n")
+    measurement = {"names": names, "modes": [asdict(mode) for mode in modes], "shares": shares}
+    write_text(run.path / "modes.json", json.dumps(measurement, indent=1) + "\n")
     if shares:
         (run.path / "figures").mkdir(exist_ok=True)
         numbers = {name: np.array(row) for name, row in shares.items()}
         save_figure(mode_matrix(names, shares), run.path / "figures" / "modes.png", numbers)
-    return found
+    return measurement
 
 
-def modes_table(found: Found) -> Table:
+def modes_table(measurement: Results) -> Table:
     """Return the matrix modes x factors for the terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("mode: eigenvalue (code)", *found["shares"]):
+    for column in ("mode: eigenvalue (code)", *measurement["shares"]):
         table.add_column(column)
-    for i, name in enumerate(found["names"]):
-        table.add_row(name, *(f"{100 * row[i]:.0f} %" for row in found["shares"].values()))
+    for i, name in enumerate(measurement["names"]):
+        table.add_row(name, *(f"{100 * row[i]:.0f} %" for row in measurement["shares"].values()))
     return table

@@ -78,33 +78,33 @@ def compare(
     Runs with labels are ordered by separation, the best first.
     """
     runs = [opened(path, device) for path in paths]
-    found = [measured(Job(run, judge)) for run in runs]
-    order = sorted(range(len(runs)), key=lambda i: -_score(found[i]))  # the best first
-    runs, found = [runs[i] for i in order], [found[i] for i in order]
-    columns, rows = comparison_rows(found)
-    for run, metrics in zip(runs, found, strict=True):
+    results = [measured(Job(run, judge)) for run in runs]
+    order = sorted(range(len(runs)), key=lambda i: -_score(results[i]))  # the best first
+    runs, results = [runs[i] for i in order], [results[i] for i in order]
+    columns, rows = comparison_rows(results)
+    for run, metrics in zip(runs, results, strict=True):
         use.swap(run, use.Source(count=2), run.path / "figures")
         _draw_leaks(run, metrics)
     shown = [picture for run in runs for picture in _saved(run, ("swap", "leaks"))]
-    data = ", ".join(sorted({data_title(m["data"]) for m in found}))
+    data = ", ".join(sorted({data_title(m["data"]) for m in results}))
     page = Page(
         title=f"{len(runs)} runs on {data}",
-        verdict="\n\n".join(f"{m['method']}: {m['verdict'][0]}" for m in found),
+        verdict="\n\n".join(f"{m['method']}: {m['verdict'][0]}" for m in results),
         tables=[Table("Side by side", columns, rows, "Test split; gaps: own factors less others.")],
         pictures=shown,
-        provenance=[(f"{m['method']} seed {m['seed']}", _training(m)) for m in found],
+        provenance=[(f"{m['method']} seed {m['seed']}", _training(m)) for m in results],
         command=shlex.join(["unbraid", "report", *(str(run.path) for run in runs)]),
     )
     out.mkdir(parents=True, exist_ok=True)
     return write_report(out, page)
 
 
-def comparison_rows(found: Sequence[Metrics]) -> tuple[list[str], list[list[str]]]:
+def comparison_rows(results: Sequence[Metrics]) -> tuple[list[str], list[list[str]]]:
     """Return columns and one row per run of the figures that compare."""
     columns = ["run", "minutes", "parameters", "error", "separation", "s gap", "d gap"]
-    judged = any("judge" in metrics for metrics in found)
+    judged = any("judge" in metrics for metrics in results)
     rows = []
-    for m in found:
+    for m in results:
         gap = [f"{100 * m['gaps'][k]:.1f} %" if m["gaps"] else "-" for k in ("s_gap", "d_gap")]
         minutes = f"{m['training']['minutes']:.2f}"
         head = [f"{m['method']} ({m['preset']}, seed {m['seed']})", minutes]
@@ -117,11 +117,11 @@ def comparison_rows(found: Sequence[Metrics]) -> tuple[list[str], list[list[str]
 def _judged(metrics: Metrics) -> list[str]:
     """Return the mean judged accuracy of dynamic factors with d kept, of static ones with s."""
     cells = []
-    for kept, role in (("d", "dynamic"), ("s", "static")):
+    for code, role in (("d", "dynamic"), ("s", "static")):
         values = [
             row["mean"]
             for row in metrics.get("judge", {}).get("rows", [])
-            if (row["kept"], row["role"], row["metric"]) == (kept, role, "accuracy")
+            if (row["kept"], row["role"], row["metric"]) == (code, role, "accuracy")
         ]
         cells.append(f"{100 * sum(values) / len(values):.1f} %" if values else "-")
     return cells
@@ -206,8 +206,8 @@ def _draw_leaks(run: OpenedRun, metrics: Metrics) -> None:
 
 def _score(metrics: Metrics) -> float:
     """Return the separation of a run in percent, -inf if it has none."""
-    found = metrics.get("separation")
-    return 100 * float(found["separation"]) if found else -math.inf
+    separation = metrics.get("separation")
+    return 100 * float(separation["separation"]) if separation else -math.inf
 
 
 def at_a_glance(shown: Sequence[Picture]) -> tuple[list[Picture], list[Picture]]:

@@ -26,33 +26,33 @@ SCORES = {
 
 def all_tables(metrics: Metrics) -> list[Table]:
     """Return every table these measurements fill."""
-    made = [_separation_table(metrics["separation"])] if "separation" in metrics else []
-    made += _probe_tables(metrics)
+    tables = [_separation_table(metrics["separation"])] if "separation" in metrics else []
+    tables += _probe_tables(metrics)
     if "judge" in metrics:
-        made += [_judge_table(metrics["judge"]), *_published_table(metrics["judge"])]
+        tables += [_judge_table(metrics["judge"]), *_published_table(metrics["judge"])]
     if "speakers" in metrics:
-        made.append(_speaker_table(metrics["speakers"], metrics.get("relative_error")))
+        tables.append(_speaker_table(metrics["speakers"], metrics.get("relative_error")))
     if "tasks" in metrics:
-        made.append(_task_table(metrics["tasks"]))
+        tables.append(_task_table(metrics["tasks"]))
     if "diagnosis" not in metrics:
-        return made
+        return tables
     note = f"Measured on {metrics['diagnosis']['sequences']} test sequences, without labels."
     rows = diagnosis_rows(metrics["diagnosis"])
-    return [*made, Table("Diagnosis without labels", ("", "s", "d", "wanted"), rows, note)]
+    return [*tables, Table("Diagnosis without labels", ("", "s", "d", "wanted"), rows, note)]
 
 
 def on_screen(table: Table) -> ScreenTable:
     """Return a table for the terminal."""
-    made = ScreenTable(title=table.title, title_justify="left", box=None, header_style="bold")
-    made.min_width = len(table.title)
+    printed = ScreenTable(title=table.title, title_justify="left", box=None, header_style="bold")
+    printed.min_width = len(table.title)
     for i, name in enumerate(table.columns):
-        made.add_column(name, justify="left" if i == 0 or name == "wanted" else "right")
+        printed.add_column(name, justify="left" if i == 0 or name == "wanted" else "right")
     for row in table.rows:
-        made.add_row(*row)
-    return made
+        printed.add_row(*row)
+    return printed
 
 
-def _separation_table(found: Metrics) -> Table:
+def _separation_table(separation: Metrics) -> Table:
     """Return how far each code tells each factor, and what its own code is ahead by."""
     rows = [
         [
@@ -61,10 +61,10 @@ def _separation_table(found: Metrics) -> Table:
             f"{100 * (row['s'] - row['d']) * (1 if row['role'] == 'static' else -1):.0f} %",
             f"{'s' if row['role'] == 'static' else 'd'} high",
         ]
-        for row in found["factors"]
+        for row in separation["factors"]
     ]
     return Table(
-        f"Separation {100 * found['separation']:.0f} %",
+        f"Separation {100 * separation['separation']:.0f} %",
         ("factor", "from s", "from d", "own - other", "wanted"),
         rows,
         "Accuracy above chance as a share of what is possible, by the strongest of SVC, k-NN and "
@@ -102,8 +102,8 @@ def _grouped(factors: dict[str, dict[str, Any]]) -> str:
 def _capped(factors: dict[str, dict[str, Any]]) -> str:
     """Say of which factors only the most frequent classes were probed."""
     some = {name: codes["s"].get("left_out", 0) for name, codes in factors.items()}
-    said = [f"{name} ({count} classes left out)" for name, count in some.items() if count]
-    return f" The most frequent classes only: {', '.join(said)}." if said else ""
+    names = [f"{name} ({count} classes left out)" for name, count in some.items() if count]
+    return f" The most frequent classes only: {', '.join(names)}." if names else ""
 
 
 def _probe_row(factor: str, codes: dict[str, Any]) -> list[str]:
@@ -124,12 +124,12 @@ def _judge_table(judged: Metrics) -> Table:
     rows = [
         [
             factor,
-            *(_percent(kept[k]) for k in ("s", "d")),
-            *(f"{100 * kept[k]['mean']:.1f} %" for k in ("both", "data")),
-            f"{100 * kept['s']['chance']:.1f} %",
-            f"{'s' if kept['s']['role'] == 'static' else 'd'} high",
+            *(_percent(by_code[k]) for k in ("s", "d")),
+            *(f"{100 * by_code[k]['mean']:.1f} %" for k in ("both", "data")),
+            f"{100 * by_code['s']['chance']:.1f} %",
+            f"{'s' if by_code['s']['role'] == 'static' else 'd'} high",
         ]
-        for factor, kept in by.items()
+        for factor, by_code in by.items()
     ]
     return Table(
         "Judge accuracy on generated sequences",
@@ -159,12 +159,12 @@ def _published_table(judged: Metrics) -> list[Table]:
     return [Table("Beside the published numbers", ("metric", "ours", "paper", "best"), rows, note)]
 
 
-def _speaker_table(found: Metrics, error: float | None) -> Table:
-    row = [f"{100 * found[name]:.2f} %" for name in ("static_eer", "dynamic_eer", "gap")]
+def _speaker_table(metrics: Metrics, error: float | None) -> Table:
+    row = [f"{100 * metrics[name]:.2f} %" for name in ("static_eer", "dynamic_eer", "gap")]
     row.append("-" if error is None else f"{100 * error:.1f} %")
     note = (
-        f"{found['vectors']} utterances, {found['pairs']} pairs, cosine of mean codes. A d that "
-        "tells nothing has an EER of 50 %, too: the reconstruction error shows whether it does."
+        f"{metrics['vectors']} utterances, {metrics['pairs']} pairs, cosine of mean codes. A d "
+        "that tells nothing has an EER of 50 %, too: the reconstruction error shows it."
     )
     columns = ("EER of s", "EER of d", "gap", "error (share of variance)")
     return Table("Speaker verification", columns, [row], note)

@@ -90,7 +90,7 @@ def reproduce(
         request: what to make.
         comparison: the one to make instead of that of the request's name.
         console: where the progress of single runs is shown; nowhere if None.
-        say: told a line now and then.
+        say: called with a line now and then.
 
     Raises:
         KeyboardInterrupt: it was stopped; the tables hold what was made until then.
@@ -114,15 +114,17 @@ def reproduce(
         one_by_one(jobs, done, console)
     else:
         side_by_side(jobs, request.workers, done, say)
-    found = results(comparison, folder)
-    page = write_tables(found, table)
+    all_rows = results(comparison, folder)
+    page = write_tables(all_rows, table)
     if request.merge is not None:
-        page = merge_tables(found, request.merge)
-    kept = [row for row in found if row["protocol"] == protocol_words(comparison, request.variant)]
-    if any(row["mean"] is not None for row in kept):
-        _draw(comparison, kept, folder / f"{request.variant}.png")
+        page = merge_tables(all_rows, request.merge)
+    rows = [
+        row for row in all_rows if row["protocol"] == protocol_words(comparison, request.variant)
+    ]
+    if any(row["mean"] is not None for row in rows):
+        _draw(comparison, rows, folder / f"{request.variant}.png")
     _draw_training(jobs, folder / f"{request.variant}-training.png")
-    return Reproduced(page, verdict(comparison, kept), found, failed)
+    return Reproduced(page, verdict(comparison, rows), all_rows, failed)
 
 
 def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:

@@ -36,10 +36,10 @@ published numbers: `unbraid/report/published.csv`. Made by `unbraid reproduce`.
 """
 
 
-def page(found: Sequence[Result]) -> str:
+def page(results: Sequence[Result]) -> str:
     """Return all results as Markdown: a section for every comparison and protocol."""
     parts = [HEAD]
-    ordered = sorted(found, key=_section)  # stable: methods and metrics keep their order
+    ordered = sorted(results, key=_section)  # stable: methods and metrics keep their order
     for (name, protocol), rows in groupby(ordered, key=_section):
         parts.append(_chapter(name, protocol, list(rows)))
     return "\n".join(parts)
@@ -81,9 +81,9 @@ def known(name: str) -> Comparison | None:
 
 
 def _note(comparison: Comparison, protocol: str) -> str:
-    for kept in (comparison.paper, comparison.authors):
-        if kept and protocol.partition(": ")[2] == kept.text:
-            return kept.note
+    for variant in (comparison.paper, comparison.authors):
+        if variant and protocol.partition(": ")[2] == variant.text:
+            return variant.note
     return ""
 
 
@@ -149,25 +149,25 @@ def verdict(comparison: Comparison, rows: Sequence[Result]) -> str:
             state, line = _against(metric, metric.target, ours)
             parts[state].append(line)
     targets = sum(map(len, parts.values()))
-    said = []
+    clauses = []
     if targets:
-        said.append(f"{len(parts['met'])} of {targets} targets met by the best method")
-        said += [f"{state}: {', '.join(lines)}" for state, lines in parts.items() if lines]
+        clauses.append(f"{len(parts['met'])} of {targets} targets met by the best method")
+        clauses += [f"{state}: {', '.join(lines)}" for state, lines in parts.items() if lines]
     if comparison.findings:
         seen = [_finding_state(finding, comparison, rows) for finding in comparison.findings]
         count = ", ".join(f"{seen.count(word)} {word}" for word in FINDING_STATES if word in seen)
-        said.append(f"of {len(seen)} published findings: {count}")
+        clauses.append(f"of {len(seen)} published findings: {count}")
     fewest = min((row["seeds"] for row in ours), default=0)
-    said.append(f"{fewest} seed{'' if fewest == 1 else 's'} at least" if ours else "no run made")
-    return f"{rows[0]['dataset'] if rows else comparison.data}: {'; '.join(said)}."
+    clauses.append(f"{fewest} seed{'' if fewest == 1 else 's'} at least" if ours else "no run made")
+    return f"{rows[0]['dataset'] if rows else comparison.data}: {'; '.join(clauses)}."
 
 
 def _against(metric: Metric, target: float, rows: Sequence[Result]) -> tuple[str, str]:
-    found = [row for row in rows if row["metric"] == metric.name]
+    candidates = [row for row in rows if row["metric"] == metric.name]
     wanted = f"wanted {'≥' if metric.better == 'up' else '≤'} {target:g}"
-    if not found:
+    if not candidates:
         return "not measured", f"{metric.name} ({wanted})"
-    best = max(found, key=lambda row: improvement(row["mean"], target, metric.better))
+    best = max(candidates, key=lambda row: improvement(row["mean"], target, metric.better))
     ahead = improvement(best["mean"], target, metric.better)
     value = f"{metric.name} {number(best['mean'], metric.name)} ({best['method']}; {wanted}"
     if ahead >= 0:

@@ -32,25 +32,25 @@ def standing(row: Result) -> str:
     return "within" if -ahead <= (row["std"] or 0.0) else "worse"
 
 
-def by_method(found: Sequence[Result]) -> str:
+def by_method(results: Sequence[Result]) -> str:
     """Return the table rows = methods, columns = comparisons, and its legend, as Markdown."""
-    kept = [row for row in found if _counts(row)]
-    names = list(dict.fromkeys(comparison_of(row) for row in kept))
-    head = ["method", *(_head(name, kept) for name in names), "✓ or ≈"]
+    counted = [row for row in results if _counts(row)]
+    names = list(dict.fromkeys(comparison_of(row) for row in counted))
+    head = ["method", *(_head(name, counted) for name in names), "✓ or ≈"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for method in dict.fromkeys(row["method"] for row in kept if row["published"] is not None):
-        rows = [row for row in kept if row["method"] == method]
+    for method in dict.fromkeys(row["method"] for row in counted if row["published"] is not None):
+        rows = [row for row in counted if row["method"] == method]
         cells = [_cell(name, rows) for name in names]
         lines.append(f"| {' | '.join((method, *cells, _count(rows)))} |")
     return "\n".join([*lines, "", LEGEND, ""])
 
 
-def refresh(page: Path, found: Sequence[Result]) -> None:
+def refresh(page: Path, results: Sequence[Result]) -> None:
     """Write the table anew where a page has a place for it; other pages stay as they are."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     if START in text and END in text:
         before, after = text.split(START)[0], text.split(END)[1]
-        write_text(page, f"{before}{START}{by_method(found)}{END}{after}")
+        write_text(page, f"{before}{START}{by_method(results)}{END}{after}")
 
 
 def _counts(row: Result) -> bool:

@@ -166,18 +166,18 @@ class Comparison:
     @property
     def sides(self) -> tuple[Literal["d", "s"], ...]:
         """The codes that a judge must see kept."""
-        kept = {metric.code for metric in self.metrics if metric.by == "judge"}
-        return tuple(code for code in ("d", "s") if code in kept)
+        codes = {metric.code for metric in self.metrics if metric.by == "judge"}
+        return tuple(code for code in ("d", "s") if code in codes)
 
     def protocol(self, variant: Variant) -> Protocol:
         """Return a protocol, or say that there is one only."""
-        found = self.paper if variant == "paper" else self.authors
-        if found is None:
+        protocol = self.paper if variant == "paper" else self.authors
+        if protocol is None:
             raise ValueError(
                 f"{self.name} has the protocol of the paper only: where the authors' code differs "
                 "is not known, or there is no setting for it. Leave --protocol out."
             )
-        return found
+        return protocol
 
     def choose(self, names: tuple[str, ...]) -> tuple[Row, ...]:
         """Return the rows of these names, all if there are none."""
@@ -230,7 +230,7 @@ def find_comparison(name: str) -> Comparison:
 
 def list_comparisons() -> list[dict[str, Any]]:
     """Return what there is to be re-made."""
-    found = [find_comparison(name) for name in comparison_names()]
+    comparisons = [find_comparison(name) for name in comparison_names()]
     return [
         {
             "name": c.name,
@@ -244,5 +244,5 @@ def list_comparisons() -> list[dict[str, Any]]:
             "published": c.where,
             "targets": {m.name: m.target for m in c.metrics if m.target is not None},
         }
-        for c in found
+        for c in comparisons
     ]

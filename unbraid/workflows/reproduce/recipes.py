@@ -106,14 +106,14 @@ def compare_recipes(
         request: seeds, minutes, rows and folder; its name is not read.
         data: some data sets only, by name; empty: all.
         console: where the progress of single runs is shown; nowhere if None.
-        say: told a line now and then.
+        say: called with a line now and then.
     """
     suite, failed = read_suite(), dict[str, str]()
     known = [one.name for kind in suite.kinds for one in kind.data]
     for name in data:
         if name not in known:
             raise KeyError(f"recipes have no data set '{name}'.{closest(name, known)}")
-    found: list[Result] = []
+    rows: list[Result] = []
     page = request.out / NAME / "RECIPES.md"
     for kind in suite.kinds:
         for one in comparisons(suite, kind):
@@ -127,10 +127,10 @@ def compare_recipes(
                 say(f"{one.name} is left out: {error}")
                 continue
             failed |= part.failed
-            found += part.rows
+            rows += part.rows
             write_text(page, recipe_page(suite, request.out))
     write_text(page, recipe_page(suite, request.out))
-    return Reproduced(page, verdict(suite, request.out), found, failed)
+    return Reproduced(page, verdict(suite, request.out), rows, failed)
 
 
 def recipe_page(suite: RecipeSuite, out: Path) -> str:
@@ -168,10 +168,10 @@ def _scores(suite: RecipeSuite, kind: Kind, out: Path) -> Scores:
     return table
 
 
-def _cell(found: dict[str, Any] | None) -> str:
-    if not found:
+def _cell(summary: dict[str, Any] | None) -> str:
+    if not summary:
         return "not measured"
-    score, error = found["separation_pct"], found["relative_error_pct"]
+    score, error = summary["separation_pct"], summary["relative_error_pct"]
     spread = "" if score["std"] is None else f" ± {score['std']:.1f}"
     return (
         f"{score['mean']:.1f}{spread}, error {error['mean']:.1f} %, {score['minutes']:.1f} min, "

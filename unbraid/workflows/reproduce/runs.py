@@ -145,16 +145,16 @@ def _scored(job: SeedRun) -> bool:
     """Say whether the numbers of the run as it stands are there, every metric of them."""
     if not job.scores.is_file():
         return False
-    kept = read_ours(job.scores, FORMAT, "file of scores")
-    if not {metric.name for metric in job.comparison.metrics} <= kept["scores"].keys():
+    scores = read_ours(job.scores, FORMAT, "file of scores")
+    if not {metric.name for metric in job.comparison.metrics} <= scores["scores"].keys():
         return False
-    return job.row.method == RAW or kept["steps"] == Run(job.path).about["training"]["steps"]
+    return job.row.method == RAW or scores["steps"] == Run(job.path).about["training"]["steps"]
 
 
 def _cpu_minutes(run: Run) -> float:
     """Return what `CpuMinutes` kept; minutes of the clock for a run made without it."""
-    kept = read_checkpoint(run.path / CHECKPOINT)["callbacks"].get(CpuMinutes.__qualname__, {})
-    return float(kept.get("minutes", run.about["training"]["minutes"]))
+    state = read_checkpoint(run.path / CHECKPOINT)["callbacks"].get(CpuMinutes.__qualname__, {})
+    return float(state.get("minutes", run.about["training"]["minutes"]))
 
 
 def _train(job: SeedRun, console: Console | None) -> Outcome:
@@ -164,20 +164,20 @@ def _train(job: SeedRun, console: Console | None) -> Outcome:
     if not (job.path / CHECKPOINT).is_file():
         run_plan(plan, job.path, **how)
     else:
-        kept = read_plan(config)
-        _check_same(kept, plan, job.path)
-        if _budget_used(run, kept, plan):
+        previous = read_plan(config)
+        _check_same(previous, plan, job.path)
+        if _budget_used(run, previous, plan):
             return "there"
         resume(run.path, settings=job.budget.settings, **how)
     return "made" if run.about["training"]["finished"] else "interrupted"
 
 
-def _budget_used(run: Run, kept: Plan, plan: Plan) -> bool:
+def _budget_used(run: Run, previous: Plan, plan: Plan) -> bool:
     """Say whether a run was trained to its end, or for as long as is wanted."""
     if not (run.path / "model.json").is_file():
         return False
     end = run.about["training"]
-    longer = _limit(plan) > _limit(kept) and end["reason"] == "budget"
+    longer = _limit(plan) > _limit(previous) and end["reason"] == "budget"
     return end["finished"] and not longer
 
 
@@ -185,21 +185,21 @@ def _limit(plan: Plan) -> float:
     return plan.training.max_minutes or float("inf")
 
 
-def _check_same(kept: Plan, plan: Plan, path: Path) -> None:
+def _check_same(previous: Plan, plan: Plan, path: Path) -> None:
     """Raise `ValueError` if a run was made with other settings; more minutes are none."""
-    old, new = _settings(kept), _settings(plan)
+    old, new = _settings(previous), _settings(plan)
     if new["training.precision"] == "auto":  # decided where the run was started
         new["training.precision"] = old["training.precision"]
-    if _limit(plan) >= _limit(kept):
+    if _limit(plan) >= _limit(previous):
         for name in dict(flat(Budget().settings)):
             old.pop(name, None)
             new.pop(name, None)
     other = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if other:
-        said = ", ".join(f"{k} = {old.get(k)}, now {new.get(k)}" for k in sorted(other)[:4])
+        differences = ", ".join(f"{k} = {old.get(k)}, now {new.get(k)}" for k in sorted(other)[:4])
         raise ValueError(
-            f"{path} holds a run with other settings ({said}). Choose another --out, or delete "
-            "that folder."
+            f"{path} holds a run with other settings ({differences}). Choose another "
+            "--out, or delete that folder."
         )
 
 

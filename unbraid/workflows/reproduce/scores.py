@@ -51,14 +51,14 @@ class RunMetrics:
 
     def values(self, metrics: tuple[Metric, ...]) -> dict[str, float]:
         """Return the value of every metric; percent where its name says so."""
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for metric in sorted(metrics, key=lambda metric: metric.by == "difference"):
             if metric.by == "difference":
-                found[metric.name] = found[metric.of[0]] - found[metric.of[1]]
+                values[metric.name] = values[metric.of[0]] - values[metric.of[1]]
             else:
                 scale = 100 if metric.name.endswith("_pct") else 1
-                found[metric.name] = scale * self._read(metric)
-        return {metric.name: found[metric.name] for metric in metrics}
+                values[metric.name] = scale * self._read(metric)
+        return {metric.name: values[metric.name] for metric in metrics}
 
     def _read(self, metric: Metric) -> float:
         if metric.by == "task":
@@ -75,17 +75,17 @@ class RunMetrics:
             return relative_error(self._model(), self.corpus.split(metric.split))
         rows = self.judged()["rows"] if metric.by == "judge" else self.probes(metric.tool)
         code = "kept" if metric.by == "judge" else "code"
-        found = [
+        means = [
             row["mean"]
             for row in rows
             if (row[code], row.get("metric", "accuracy")) == (metric.code, metric.score)
             and row["factor" if metric.factor else "role"] == (metric.factor or metric.role)
         ]
-        if not found:
+        if not means:
             raise ValueError(
                 f"{metric.name}: the data have no factor {metric.factor or metric.role}."
             )
-        return fmean(found)
+        return fmean(means)
 
     def _codes(self, split: str) -> Embedding:
         return embed(self._model(), self.corpus.split(split))

@@ -39,8 +39,8 @@ class Printed:
 
     def _find(self, metric: str, label: str) -> float | None:
         wanted = (self.dataset, metric, label.removesuffix(TUNED))
-        found = (p.value for p in published() if (p.dataset, p.metric, p.method) == wanted)
-        return next(found, None)
+        values = (p.value for p in published() if (p.dataset, p.metric, p.method) == wanted)
+        return next(values, None)
 
 
 def results(comparison: Comparison, folder: Path) -> list[Result]:
@@ -51,23 +51,23 @@ def results(comparison: Comparison, folder: Path) -> list[Result]:
     rows = []
     for variant in VARIANTS:
         for row in comparison.rows:
-            kept = _longest(_read(folder / row.name, variant))
-            for metric in comparison.metrics if kept else ():
-                rows.append(_result(comparison, variant, row, metric, kept))
+            scores = _longest(_read(folder / row.name, variant))
+            for metric in comparison.metrics if scores else ():
+                rows.append(_result(comparison, variant, row, metric, scores))
     return rows
 
 
 def _read(folder: Path, variant: Variant) -> list[dict[str, Any]]:
     """Return the scores of a row, seed after seed."""
     name = "scores.json" if variant == "paper" else "scores-authors.json"
-    kept = [read_ours(path, FORMAT, "file of scores") for path in folder.glob(f"*/{name}")]
-    return sorted(kept, key=lambda scores: scores["seed"])
+    files = [read_ours(path, FORMAT, "file of scores") for path in folder.glob(f"*/{name}")]
+    return sorted(files, key=lambda scores: scores["seed"])
 
 
-def _longest(kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _longest(seeds: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out runs of a smaller budget: a mean over unequal ones means nothing."""
-    limit = max(map(_limit, kept), default=None)
-    return [scores for scores in kept if _limit(scores) == limit]
+    limit = max(map(_limit, seeds), default=None)
+    return [scores for scores in seeds if _limit(scores) == limit]
 
 
 def _limit(scores: dict[str, Any]) -> tuple[int, float]:
@@ -76,9 +76,9 @@ def _limit(scores: dict[str, Any]) -> tuple[int, float]:
 
 
 def _result(
-    comparison: Comparison, variant: Variant, row: Row, metric: Metric, kept: list[dict[str, Any]]
+    comparison: Comparison, variant: Variant, row: Row, metric: Metric, seeds: list[dict[str, Any]]
 ) -> Result:
-    values = [scores["scores"].get(metric.name, float("nan")) for scores in kept]
+    values = [scores["scores"].get(metric.name, float("nan")) for scores in seeds]
     mean, std = fmean(values), stdev(values) if len(values) > 1 else None
     return {
         "dataset": data_title(comparison.data),
@@ -88,13 +88,13 @@ def _result(
         "better": metric.better,
         "mean": None if isnan(mean) else mean,
         "std": None if std is None or isnan(std) else std,
-        "seeds": len(kept),
-        "minutes": round(fmean(scores["cpu_minutes"] for scores in kept), 3),
-        "epochs": round(fmean(scores["epochs"] for scores in kept), 2),
-        "parameters": kept[0]["parameters"],
+        "seeds": len(seeds),
+        "minutes": round(fmean(scores["cpu_minutes"] for scores in seeds), 3),
+        "epochs": round(fmean(scores["epochs"] for scores in seeds), 2),
+        "parameters": seeds[0]["parameters"],
         "published": Printed(comparison.published).value(metric, row.label),
-        "version": ", ".join(sorted({scores["version"] for scores in kept})),
-        "command": command(comparison, variant, row, kept),
+        "version": ", ".join(sorted({scores["version"] for scores in seeds})),
+        "command": command(comparison, variant, row, seeds),
     }
 
 
@@ -105,19 +105,19 @@ def protocol_words(comparison: Comparison, variant: Variant) -> str:
 
 
 def command(
-    comparison: Comparison, variant: Variant, row: Row, kept: Sequence[dict[str, Any]]
+    comparison: Comparison, variant: Variant, row: Row, scores: Sequence[dict[str, Any]]
 ) -> str:
     """Return what makes a row again."""
-    seeds = max(scores["seed"] for scores in kept) + 1
+    seeds = max(run["seed"] for run in scores) + 1
     words = ["unbraid", "reproduce", comparison.given, "--rows", row.name, "--seeds", str(seeds)]
-    epochs, minutes = _limit(kept[0])
+    epochs, minutes = _limit(scores[0])
     words += ["--epochs", str(epochs)] if epochs else []
     words += ["--max-minutes", f"{minutes:g}"] if minutes < inf else []
     words += ["--protocol", "authors"] if variant == "authors" else []
     return shlex.join(words)
 
 
-def write_tables(found: Sequence[Result], table: Path) -> Path:
+def write_tables(results: Sequence[Result], table: Path) -> Path:
     """Write `results.json` and, for people, `RESULTS.md`; return the latter's path.
 
     The page lies beside the table, or above it if the folder of the table is called `results`. A
@@ -125,16 +125,16 @@ def write_tables(found: Sequence[Result], table: Path) -> Path:
     """
     folder = table.parent
     beside = folder.parent if folder.resolve().name == "results" else folder
-    write_text(table, json.dumps(list(found), indent=1) + "\n")
-    write_text(beside / "RESULTS.md", page(found))
-    refresh(beside / "README.md", found)
+    write_text(table, json.dumps(list(results), indent=1) + "\n")
+    write_text(beside / "RESULTS.md", page(results))
+    refresh(beside / "README.md", results)
     return beside / "RESULTS.md"
 
 
-def merge_tables(found: Sequence[Result], table: Path) -> Path:
+def merge_tables(results: Sequence[Result], table: Path) -> Path:
     """Put rows into a table that may be there, each in the place of its like; write both files."""
     old = _read_table(table) if table.is_file() else []
-    return write_tables(merged(old, found), table)
+    return write_tables(merged(old, results), table)
 
 
 def merged(old: Sequence[Result], new: Sequence[Result]) -> list[Result]:

@@ -42,12 +42,12 @@ def side_by_side(
     Raises:
         KeyboardInterrupt: it was stopped.
     """
-    said = time.monotonic()
+    reported = time.monotonic()
 
     def check(running: list[SeedRun], waiting: int) -> None:
-        nonlocal said
-        if running and time.monotonic() - said > SECONDS_BETWEEN_LINES:
-            said = time.monotonic()
+        nonlocal reported
+        if running and time.monotonic() - reported > SECONDS_BETWEEN_LINES:
+            reported = time.monotonic()
             say(f"at work: {'; '.join(map(str, running))} ({waiting} waiting)")
 
     def ended(job: SeedRun, code: int) -> None:

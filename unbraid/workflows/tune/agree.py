@@ -22,11 +22,11 @@ from unbraid.workflows.tune.report import NAMES
 from unbraid.workflows.tune.search import Search
 from unbraid.workflows.tune.study import Study
 
-Found = dict[str, Any]
+Results = dict[str, Any]
 FEWEST = 3  # trials that can be ranked
 
 
-def agree(study: Study, search: Search, *, device: str = "cpu") -> Found:
+def agree(study: Study, search: Search, *, device: str = "cpu") -> Results:
     """Compare label-free numbers of all finished trials with labelled ones, both on validation.
 
     Writes `agreement.json` and `agreement.png`; the labelled numbers of a trial are kept in its
@@ -52,7 +52,7 @@ def agree(study: Study, search: Search, *, device: str = "cpu") -> Found:
         for name in labelled[0]
         if all(name in row for row in labelled)
     }
-    found: Found = {
+    agreement: Results = {
         "data": search.data,
         "method": search.method,
         "objective": search.objective,
@@ -69,13 +69,13 @@ def agree(study: Study, search: Search, *, device: str = "cpu") -> Found:
         ],
         "unbraid": unbraid.__version__,
     }
-    write_text(study.folder / "agreement.json", json.dumps(_plain(found), indent=1))
-    main = scores[found["main"]]
+    write_text(study.folder / "agreement.json", json.dumps(_plain(agreement), indent=1))
+    main = scores[agreement["main"]]
     costs = {NAMES[name]: cost for name, cost in free.items()}
-    figure = agreement_figure(costs, main, found["main"])
-    numbers = costs | {found["main"]: main}
+    figure = agreement_figure(costs, main, agreement["main"])
+    numbers = costs | {agreement["main"]: main}
     save_figure(figure, study.folder / "agreement.png", numbers)
-    return found
+    return agreement
 
 
 def _labelled(trial: FrozenTrial, folder: Path, corpus: Corpus, device: str) -> Scores:
@@ -90,7 +90,7 @@ def _labelled(trial: FrozenTrial, folder: Path, corpus: Corpus, device: str) -> 
     return scores
 
 
-def row(criterion: str, cost: NDArray[Any], metric: str, score: NDArray[Any]) -> Found:
+def row(criterion: str, cost: NDArray[Any], metric: str, score: NDArray[Any]) -> Results:
     """Compare one label-free cost (less is better) with one labelled score (more is better).
 
     `spearman` is 1 if they order the trials alike; `regret` is the score lost by choosing by the
@@ -108,11 +108,11 @@ def row(criterion: str, cost: NDArray[Any], metric: str, score: NDArray[Any]) ->
     }
 
 
-def agreement_table(found: Found) -> ScreenTable:
+def agreement_table(agreement: Results) -> ScreenTable:
     """Return the comparison as a table for the screen."""
     head = (
-        f"{found['method']} on {found['data']}: label-free choice beside labels, "
-        f"{len(found['trials'])} finished trials, validation"
+        f"{agreement['method']} on {agreement['data']}: label-free choice beside labels, "
+        f"{len(agreement['trials'])} finished trials, validation"
     )
     table = ScreenTable(
         title=head, title_justify="left", box=None, header_style="bold", min_width=len(head)
@@ -120,7 +120,7 @@ def agreement_table(found: Found) -> ScreenTable:
     columns = ("labelled metric", "chosen by", "Spearman", "chosen", "best", "lost", "by chance")
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < 2 else "right")
-    for r in found["rows"]:
+    for r in agreement["rows"]:
         numbers = (r["chosen"], r["best"], r["regret"], r["by_chance"])
         cells = [f"{value:.4f}" for value in numbers]
         alike = f"{r['spearman']:+.2f}" if np.isfinite(r["spearman"]) else "-"

@@ -30,15 +30,15 @@ def labelled_scores(method: Method, corpus: Corpus) -> Scores:
     """
     split = corpus.validation
     codes = embed(method, split)
-    found: Scores = {}
+    scores: Scores = {}
     if split.spec.kind == "series":
-        found |= _tasks(method, corpus, codes)
-    found |= _probes(codes, split)
+        scores |= _tasks(method, corpus, codes)
+    scores |= _probes(codes, split)
     if {"speaker", "utterance"} <= set(split.labels):
-        found["EER gap"] = verify_speakers(codes, split).gap
-    if not found:
+        scores["EER gap"] = verify_speakers(codes, split).gap
+    if not scores:
         raise ValueError(f"{corpus.spec.name} has no labels to compare with on validation.")
-    return found
+    return scores
 
 
 def _probes(codes: Embedding, split: Split) -> Scores:
@@ -70,15 +70,15 @@ def _tasks(method: Method, corpus: Corpus, codes: Embedding) -> Scores:
     cut = max(1, round(CHOOSE * len(order)))
     parts = [corpus.train.select(rows) for rows in (order[cut:], order[:cut])]
     coded = [(embed(method, part), part) for part in parts] + [(codes, corpus.validation)]
-    found = [
+    scores = [
         (factor, score)
         for factor in (*corpus.spec.static, *corpus.spec.dynamic)
         for score in _scores(coded, factor)
     ]
-    if not found:
+    if not scores:
         return {}
-    main = [skill(score) for factor, score in found if score.metric == _main(factor)]
-    numbers = {f"{f.name} {s.metric}": -s.mean if s.metric == "mae" else s.mean for f, s in found}
+    main = [skill(score) for factor, score in scores if score.metric == _main(factor)]
+    numbers = {f"{f.name} {s.metric}": -s.mean if s.metric == "mae" else s.mean for f, s in scores}
     return {"task skill": float(np.mean(main))} | numbers
 
 

@@ -90,8 +90,8 @@ def line(trial: FrozenTrial, study: Study, search: Search) -> str:
     best = in_order(study, search)[0].number
     facts = trial.user_attrs
     values = ", ".join(f"{NAMES[k]} {facts[k]:.5g}" for k in CRITERIA[search.objective])
-    told = "the best so far" if best == trial.number else f"best: trial {best}"
-    return f"trial {trial.number}: {values}, {told}, {facts['minutes']} min ({drawn})"
+    standing = "the best so far" if best == trial.number else f"best: trial {best}"
+    return f"trial {trial.number}: {values}, {standing}, {facts['minutes']} min ({drawn})"
 
 
 def results_table(study: Study, search: Search) -> ScreenTable:
@@ -99,8 +99,8 @@ def results_table(study: Study, search: Search) -> ScreenTable:
     counts = dict.fromkeys(STATES.values(), 0)
     for trial in study.trials:
         counts[STATES[trial.state]] += 1
-    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    head = f"{search.method} on {data_title(search.data)} by {search.objective}: {said}"
+    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    head = f"{search.method} on {data_title(search.data)} by {search.objective}: {states}"
     table = ScreenTable(
         title=head, title_justify="left", box=None, header_style="bold", min_width=len(head)
     )

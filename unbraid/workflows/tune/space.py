@@ -68,10 +68,10 @@ def read_space(method: str, kind: str, path: str = "") -> Draws:
         return default_space(find_method(method).Config())
     table, where = read_toml(source), source.name
     common = {key: value for key, value in table.items() if key not in KINDS}
-    found: Draws = {}
+    ranges: Draws = {}
     for part in (common, table.get("all", {}), table.get(kind, {})):
-        found |= dict(_draws(part, where))
-    return found
+        ranges |= dict(_draws(part, where))
+    return ranges
 
 
 def default_space(config: Any) -> Draws:

@@ -61,8 +61,8 @@ class Study:
     @property
     def trials(self) -> list[FrozenTrial]:
         """Every trial that was started, in order."""
-        found = self.study.get_trials(deepcopy=False)
-        return [trial for trial in found if trial.state != TrialState.WAITING]
+        trials = self.study.get_trials(deepcopy=False)
+        return [trial for trial in trials if trial.state != TrialState.WAITING]
 
     @property
     def finished(self) -> list[FrozenTrial]:

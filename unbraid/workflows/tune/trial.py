@@ -72,16 +72,16 @@ def run_trial(claim: Claim, search: Search, folder: Path, corpus: Corpus, device
         about = run.about["training"]
         if about["reason"] == "interrupted":
             return False
-        found = measure(run, search, corpus, device)
+        numbers = measure(run, search, corpus, device)
     except optuna.TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
     except BROKEN as error:
         trial.set_user_attr("note", str(error))
         study.tell(trial, state=TrialState.FAIL)
     else:
-        for name, value in (found | {k: about[k] for k in ("steps", "minutes")}).items():
+        for name, value in (numbers | {k: about[k] for k in ("steps", "minutes")}).items():
             trial.set_user_attr(name, value)
-        study.tell(trial, [found[name] for name in CRITERIA[search.objective]])
+        study.tell(trial, [numbers[name] for name in CRITERIA[search.objective]])
     shutil.rmtree(path / CHECKPOINT.parent, ignore_errors=True)
     claim.done()
     return True
@@ -118,13 +118,13 @@ def measure(run: Run, search: Search, corpus: Corpus, device: str) -> Numbers:
     limit = plan.training.validation_sequences
     numbers = diagnose(method, corpus.validation, limit=limit)
     write_text(run.path / "diagnosis.json", json.dumps(asdict(numbers), indent=1))
-    found = {"leakage": leakage(numbers)}
+    values = {"leakage": leakage(numbers)}
     try:
-        found["nats"] = nats_of(method, plan, corpus)
+        values["nats"] = nats_of(method, plan, corpus)
     except ValueError:
         if "nats" in CRITERIA[search.objective]:
             raise
-    return found
+    return values
 
 
 def nats_of(method: Method, plan: Plan, corpus: Corpus) -> float:

@@ -30,7 +30,7 @@ def tune(
         trials: how many the study shall have in all, whoever works on it.
         workers: how many processes; several take one thread each.
         device: where to train.
-        say: told a line per trial.
+        say: called with a line per trial.
 
     Raises:
         KeyboardInterrupt: the study is kept; the same call goes on with it.
@@ -70,7 +70,7 @@ def work(
         search: what is searched.
         trials: how many the study shall have.
         device: where to train.
-        say: told a line per trial.
+        say: called with a line per trial.
         go_on: asked before every trial.
     """
     corpus = search.plan({}).data.load()

@@ -28,7 +28,7 @@ def run_workers(
     Each has one thread: more threads than cores are several times slower. What a process says goes
     to `worker-<k>.log` in the study's folder.
     """
-    told = {trial.number for trial in study.trials if trial.state.is_finished()}
+    reported = {trial.number for trial in study.trials if trial.state.is_finished()}
     codes: dict[int, int] = {}
     try:
         run_jobs(
@@ -36,13 +36,13 @@ def run_workers(
             partial(_work, folder=study.folder, trials=trials, device=device),
             workers=workers,
             done=codes.__setitem__,
-            check=lambda running, waiting: _tell_new(study, search, told, say),
+            check=lambda running, waiting: _report_new(study, search, reported, say),
             seconds=SECONDS_BETWEEN_CHECKS,
         )
     except KeyboardInterrupt:
         return False
     finally:
-        _tell_new(study, search, told, say)
+        _report_new(study, search, reported, say)
     for k, code in codes.items():
         if code:
             log = study.folder / f"worker-{k}.log"
@@ -51,10 +51,12 @@ def run_workers(
     return True
 
 
-def _tell_new(study: Study, search: Search, told: set[int], say: Callable[[str], None]) -> None:
+def _report_new(
+    study: Study, search: Search, reported: set[int], say: Callable[[str], None]
+) -> None:
     for trial in study.trials:
-        if trial.state.is_finished() and trial.number not in told:
-            told.add(trial.number)
+        if trial.state.is_finished() and trial.number not in reported:
+            reported.add(trial.number)
             say(line(trial, study, search))
 
 

@@ -185,8 +185,8 @@ def numbers(column: Any, missing: tuple[str, ...], *, first: int = 0) -> NDArray
 
 
 def _parsed(column: Any, missing: tuple[str, ...], first: int) -> NDArray[np.float64]:
-    found = table_library().to_numeric(column, errors="coerce")
-    values = found.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = table_library().to_numeric(column, errors="coerce")
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     words = column.astype(str).str.strip()
     known = column.notna() & ~words.isin(("", *missing))
     stray = np.isnan(values) & known.to_numpy(bool) & (words.str.lower() != "nan").to_numpy(bool)

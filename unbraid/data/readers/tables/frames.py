@@ -44,13 +44,13 @@ class _Table:
         name: of its sequence, if no column tells.
         head: returns its first rows.
         parts: yields all of it, given the columns to take (None: all) and those that are words.
-        told: labels of all its rows that are in no column.
+        path_labels: labels of all its rows that are in no column.
     """
 
     name: str
     head: Callable[[], Any]
     parts: Callable[[tuple[str, ...] | None, tuple[str, ...]], Iterator[Any]]
-    told: Mapping[str, str] = field(default_factory=dict)
+    path_labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(path: Path, config: Config) -> Collection:
@@ -66,7 +66,7 @@ def read(path: Path, config: Config) -> Collection:
     listing = listing_key(root, [*files, *beside], times=True)
     key = content_key(listing=listing, options=options, folder=path.is_dir(), version=VERSION)
     prepared = open_or_build("tables", key, lambda new: _build(path, files, config, new))
-    return _collection(path.stem, prepared.arrays, prepared.found, config)
+    return _collection(path.stem, prepared.arrays, prepared.facts, config)
 
 
 def from_frame(
@@ -125,16 +125,16 @@ def _refuse_media(dataset: Any) -> None:
 
 
 def _from_memory(tables: Sequence[_Table], title: str, config: Config) -> Collection:
-    made: Arrays = {}
+    arrays: Arrays = {}
 
     def new(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        made[name] = np.zeros(shape, dtype)
-        return made[name]
+        arrays[name] = np.zeros(shape, dtype)
+        return arrays[name]
 
-    return _collection(title, made, _prepare(tables, config, new, apart=True), config)
+    return _collection(title, arrays, _prepare(tables, config, new, apart=True), config)
 
 
-def _in_memory(name: str, table: Any, told: Mapping[str, str] | None = None) -> _Table:
+def _in_memory(name: str, table: Any, path_labels: Mapping[str, str] | None = None) -> _Table:
     """Return a data frame, or what can be made one, as a table."""
     pandas = table_library()
     if hasattr(table, "to_pandas"):
@@ -150,14 +150,16 @@ def _in_memory(name: str, table: Any, told: Mapping[str, str] | None = None) -> 
         frame = frame.reset_index()
     if not len(frame):
         raise ValueError(f"{name} holds no rows.")
-    return _Table(name, lambda: frame.head(HEAD), lambda columns, words: iter([frame]), told or {})
+    return _Table(
+        name, lambda: frame.head(HEAD), lambda columns, words: iter([frame]), path_labels or {}
+    )
 
 
 def _files(path: Path) -> list[Path]:
     """Return the tables of a folder, hidden ones and `labels.csv` left out; or the file itself."""
     if path.is_file():
         return [path]
-    found = [
+    files = [
         file
         for file in sorted(path.rglob("*"))
         if file.suffix.lower() in SUFFIXES
@@ -165,9 +167,9 @@ def _files(path: Path) -> list[Path]:
         and file != path / LABEL_TABLE
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     ]
-    if not found:
+    if not files:
         raise ValueError(f"the folder {path} holds no tables: {', '.join(SUFFIXES)}.")
-    return found
+    return files
 
 
 def _build(path: Path, files: list[Path], config: Config, new: NewArray) -> dict[str, Any]:
@@ -183,12 +185,12 @@ def _build(path: Path, files: list[Path], config: Config, new: NewArray) -> dict
     return _prepare(tables, config, new, apart=False)
 
 
-def _on_disk(path: Path, name: str, told: Mapping[str, str]) -> _Table:
+def _on_disk(path: Path, name: str, path_labels: Mapping[str, str]) -> _Table:
     return _Table(
         name,
         lambda: table_head(path),
         lambda columns, words: table_parts(path, columns=columns, words=words),
-        told,
+        path_labels,
     )
 
 
@@ -215,8 +217,8 @@ def _prepare(
             f"{config.broken:g} allows. {shown}"
         )
     unused = {f"column {name}": reason for name, reason in rows.columns.unused.items()}
-    found = fill(rows, settings, new)
-    return found | {"skipped": skipped | unused | found["skipped"]}
+    facts = fill(rows, settings, new)
+    return facts | {"skipped": skipped | unused | facts["skipped"]}
 
 
 def _understand(
@@ -238,15 +240,15 @@ def _understand(
     nested = find_nested(head, config)
     settings = nested.config if nested else config
     columns = find_columns(nested.flatten(head, 0) if nested else head, settings)
-    told = tuple(name for name in tables[0].told if name not in columns.all)
-    room = Gathered(replace(columns, labels=(*columns.labels, *told)), config.missing)
+    path_names = tuple(name for name in tables[0].path_labels if name not in columns.all)
+    room = Gathered(replace(columns, labels=(*columns.labels, *path_names)), config.missing)
     return room, nested, settings
 
 
 def _gather(rows: Gathered, table: _Table, nested: Nested | None, *, apart: bool) -> None:
     """Add all parts of a table."""
     columns = rows.columns
-    wanted = tuple(name for name in columns.all if name not in table.told)
+    wanted = tuple(name for name in columns.all if name not in table.path_labels)
     words = tuple({columns.sequence, *columns.labels} & set(wanted) - set(columns.time))
     first = 0
     for part in table.parts(None if nested else wanted, words):
@@ -256,16 +258,16 @@ def _gather(rows: Gathered, table: _Table, nested: Nested | None, *, apart: bool
             named = (f"{table.name}/" + ids.astype(str)).where(ids.notna())
             long = long.assign(**{columns.sequence: named})
         if len(part):
-            rows.add(long, name=table.name, first=first, told=table.told)
+            rows.add(long, name=table.name, first=first, path_labels=table.path_labels)
         first += len(part)
     if not first:
         raise ValueError(f"{table.name} holds no rows.")
 
 
-def _collection(name: str, arrays: Arrays, found: Mapping[str, Any], config: Config) -> Collection:
+def _collection(name: str, arrays: Arrays, facts: Mapping[str, Any], config: Config) -> Collection:
     """Return prepared arrays with their labels."""
-    labels = {label: arrays[f"label{place}"] for place, label in enumerate(found["labels"])}
-    kept, static, dynamic = encode_labels(
+    labels = {label: arrays[f"label{place}"] for place, label in enumerate(facts["labels"])}
+    arrays_by_label, static, dynamic = encode_labels(
         {"name": arrays["name"], **labels}, dynamic=config.dynamic
     )
     lengths = np.asarray(arrays["lengths"])
@@ -275,10 +277,10 @@ def _collection(name: str, arrays: Arrays, found: Mapping[str, Any], config: Con
         x=arrays["x"],
         observed=arrays.get("observed"),
         lengths=None if (lengths == arrays["x"].shape[1]).all() else lengths,
-        labels=kept,
+        labels=arrays_by_label,
         static=static,
         dynamic=dynamic,
-        rate=float(found["window"]),
-        channels=tuple(found["channels"]),
-        skipped=found["skipped"],
+        rate=float(facts["window"]),
+        channels=tuple(facts["channels"]),
+        skipped=facts["skipped"],
     )

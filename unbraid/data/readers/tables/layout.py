@@ -47,12 +47,12 @@ class Layout:
 
     def without(self, bad: Bools) -> "Layout":
         """Return it without some of the sequences."""
-        kept = ~bad[self.owner]
+        valid = ~bad[self.owner]
         return replace(
             self,
-            order=self.order[kept],
-            place=self.place[kept],
-            owner=(np.cumsum(~bad) - 1)[self.owner[kept]],
+            order=self.order[valid],
+            place=self.place[valid],
+            owner=(np.cumsum(~bad) - 1)[self.owner[valid]],
             source=self.source[~bad],
             number=self.number[~bad],
             lengths=self.lengths[~bad],
@@ -95,8 +95,10 @@ def arrange(owner: Ints, times: Times | None, columns: Columns, config: Config) 
 def _cut(rows: Layout, config: Config) -> Layout:
     """Keep the first `length` rows of a sequence and cut those into pieces."""
     if config.length:
-        kept = rows.place < config.length
-        rows = replace(rows, order=rows.order[kept], owner=rows.owner[kept], place=rows.place[kept])
+        inside = rows.place < config.length
+        rows = replace(
+            rows, order=rows.order[inside], owner=rows.owner[inside], place=rows.place[inside]
+        )
     number = rows.place // config.piece if config.piece else np.zeros_like(rows.place)
     begins = _changes(rows.owner) | _changes(number)
     place = rows.place - number * config.piece

@@ -47,14 +47,14 @@ class Gathered:
         self.times: dict[str, list[Any]] = {name: [] for name in columns.time}
         self.labels: dict[str, list[Ints]] = {name: [] for name in columns.labels}
 
-    def add(self, part: Any, *, name: str, first: int, told: Mapping[str, str]) -> None:
+    def add(self, part: Any, *, name: str, first: int, path_labels: Mapping[str, str]) -> None:
         """Add a part of a table.
 
         Args:
             part: a data frame.
             name: of its sequence, if no column tells.
             first: rows of that table before this part, for messages.
-            told: labels of the whole part that are in no column.
+            path_labels: labels of the whole part that are in no column.
         """
         columns = [numbers(part[c], self.missing, first=first) for c in self.columns.values]
         self.values.append(np.stack(columns, axis=1))
@@ -65,8 +65,8 @@ class Gathered:
         else:
             self.owners.append(np.full(len(part), self.ids.place(name), dtype=np.int64))
         for label, words in self.words.items():
-            if label in told:
-                codes = np.full(len(part), words.place(told[label]), dtype=np.int64)
+            if label in path_labels:
+                codes = np.full(len(part), words.place(path_labels[label]), dtype=np.int64)
             else:
                 codes = words.codes(part[label])
             self.labels[label].append(codes)
