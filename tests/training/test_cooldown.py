@@ -120,3 +120,13 @@ def test_of_few_sequences_an_epoch_counts_as_more_steps(data: str, tmp_path: Pat
     run = run_plan(plan, tmp_path / "run")
     assert run.about["training"]["steps"] == 14
     assert [step for step, _ in validated(run)] == [7, 14]
+
+
+def test_a_run_that_goes_on_with_other_weights_keeps_what_it_learns_then(data: str, tmp_path: Path):
+    plan = tiny_plan(data, **FALLING)
+    run = run_plan(plan, tmp_path / "run")
+    ended = run.about["training"]["steps"]
+    weight = 30 * plan.method_config.w_kl_static  # every loss from here on is larger
+    again = resume(run.path, settings={"method": {"w_kl_static": weight}})
+    assert again.plan.method_config.w_kl_static == weight
+    assert again.about["training"]["kept_step"] > ended

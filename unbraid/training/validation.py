@@ -42,13 +42,22 @@ class Validation(lightning.Callback):
         self.every = self.epoch if config.patience else config.validate_every
         self.row: Row = {}
         self.best: dict[str, Any] = {}
-        """Step, loss and weights of the lowest loss; empty without `patience`."""
+        """Step, loss, weights and settings of the lowest loss; empty without `patience`."""
         # A plateau schedule without validation sequences falls at the end of its budget.
         if config.patience and config.schedule != "plateau" and not len(self.split):
             raise ValueError(
                 "training.patience needs validation sequences, and there are none. Set "
                 "training.patience=0, or give the data a validation split."
             )
+
+    def on_train_start(self, trainer: Trainer, module: Any) -> None:
+        """Forget the best weights of a run that goes on with other settings of its method.
+
+        Under other weights of its terms a loss does not compare with earlier ones: the run would
+        end with the weights from before the change.
+        """
+        if self.best.get("objective", objective := _objective(module.method)) != objective:
+            self.best = {}
 
     def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
         step = trainer.global_step
@@ -66,6 +75,7 @@ class Validation(lightning.Callback):
         if not self.best or loss < self.best["loss"]:
             weights = {name: value.detach().clone() for name, value in method.state_dict().items()}
             self.best |= {"step": step, "loss": loss, "weights": weights}
+            self.best["objective"] = _objective(method)
         # The first loss, and the last one that was lower by more than `min_gain`.
         first, level = self.best.setdefault("first", loss), self.best.setdefault("level", loss)
         warming = step <= _warmup(method)
@@ -104,6 +114,11 @@ class Validation(lightning.Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.best = state_dict["best"]
+
+
+def _objective(method: torch.nn.Module) -> str:
+    """Return the settings of a method as text: losses compare while these are the same."""
+    return repr(getattr(method, "config", None))
 
 
 def _warmup(method: torch.nn.Module) -> int:
