@@ -1,4 +1,4 @@
-"""unbraid: split sequences into what stays and what moves.
+"""unbraid: split sequences into static and dynamic factors.
 
 >>> import unbraid
 >>> run = unbraid.fit("toy-sprites")  # doctest: +SKIP

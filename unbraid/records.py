@@ -146,7 +146,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """What stays (`s`, one vector per sequence) and what moves (`d`, one vector per step)."""
+    """Static code `s`, one vector per sequence, and dynamic code `d`, one vector per step."""
 
     s: Float[Tensor, "B S"]
     d: Float[Tensor, "B T D"]

@@ -29,7 +29,7 @@ from unbraid.safety.names import printable
 
 app = typer.Typer(
     name="unbraid",
-    help="Split sequences into what stays and what moves.",
+    help="Split sequences into static and dynamic factors.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,
@@ -46,7 +46,7 @@ def options(
         ),
     ] = "auto",
 ) -> None:
-    """Split sequences into what stays and what moves."""
+    """Split sequences into static and dynamic factors."""
     if precision == "auto":
         return
     if precision not in ("fp32", "bf16"):

@@ -105,7 +105,7 @@ def swap(
     device: Device = "auto",
     force: Force = False,
 ) -> None:
-    """Exchange what moves between pairs of sequences (first half with second half)."""
+    """Exchange the dynamic codes of pairs of sequences (first half with second half)."""
     from unbraid.workflows.export import use
 
     with replacing_ours(out, ["swap"], force=force):

@@ -149,7 +149,7 @@ def _tensor(array: RowSource, rows: Rows, device: torch.device | str) -> torch.T
 
 
 def release(array: RowSource) -> None:
-    """Let go of the pages of a memory-mapped array that were read.
+    """Release the pages of a memory-mapped array that were read.
 
     They stay in the system's cache of files, but no longer count as memory of this process, which
     would otherwise grow up to the size of the data set.

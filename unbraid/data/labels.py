@@ -75,7 +75,7 @@ def encode_labels(
     Args:
         labels: name -> (N,) per sequence or (N, T) per step. `split` and `name` are kept as words;
             one that is unknown everywhere is no factor.
-        dynamic: labels per sequence that tell what moves (an action); those per step always do.
+        dynamic: labels per sequence that are dynamic factors (an action); per step, all are.
     """
     dynamic = tuple(dynamic)
     for name in dynamic:

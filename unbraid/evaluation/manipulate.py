@@ -80,7 +80,7 @@ def reconstruct(method: Method, batch: Batch) -> Sequences:
 
 @inference
 def swap(method: Method, a: Batch, b: Batch) -> tuple[Sequences, Sequences]:
-    """Return (who a is, doing what b does) and the reverse."""
+    """Return (static code of a, dynamic code of b) decoded, and the reverse."""
     z_a, z_b = method.encode(a), method.encode(b)
     return method.decode(Codes(z_a.s, z_b.d)), method.decode(Codes(z_b.s, z_a.d))
 

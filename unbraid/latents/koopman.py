@@ -82,7 +82,7 @@ def real_basis(operator: Matrix) -> tuple[Matrix, Complex128[Tensor, " K"]]:
 class KoopmanState(nn.Module):
     """What training has seen of z: the operator, its basis, and moments to draw from.
 
-    Coordinates are w_t = z_t V with the columns of V sorted by |λ − 1|: what stays comes first.
+    Coordinates are w_t = z_t V with the columns of V sorted by |λ − 1|: static ones first.
     """
 
     gram: Tensor

@@ -78,8 +78,8 @@ class FactorisedPosterior(nn.Module):
 class PooledPosterior(nn.Module):
     """s from the mean over time of per-step features, d_t from an LSTM over them.
 
-    In no paper. What moves averages out before s is read, so s holds little of it from the first
-    steps of training on, where the last state of an LSTM holds it first and must be made to let go.
+    In no paper. Dynamic factors average out before s is read, so s holds little of them from the
+    first training step on. The last state of an LSTM holds them first and has to unlearn them.
 
     A mean still tells how often something was where. With `static_steps`, training reads s from so
     many steps, drawn anew each time: what only the others show cannot be relied on. A method may

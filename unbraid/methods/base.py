@@ -16,13 +16,13 @@ from unbraid.objectives.reconstruction import reconstruction_error
 from unbraid.records import Batch, Codes, Features, Kind, Posterior, Sequences, Spec, Terms
 from unbraid.settings import all_finite, at_least
 
-CHEAP = 0.2  # share of the weight of KL(d) at the start of a warm-up
+KL_START = 0.2  # share of the weight of KL(d) at the start of a warm-up
 Steps = Bool[Tensor, "B T"]
 Errors = Float[Tensor, "B T"]
 
 
 class Method(nn.Module, ABC):
-    """A way to split sequences into what stays and what moves."""
+    """A way to split sequences into a static and a dynamic code."""
 
     label: ClassVar[str] = ""
     """Its name as papers print it; empty: that of the class."""
@@ -113,16 +113,17 @@ class VariationalMethod(Method):
     def kl_dynamic_weight(self, step: int) -> float:
         """Return `w_kl_dynamic`, which rises from a fifth of itself over `kl_warmup_steps`.
 
-        While d is cheap, what moves settles there; dear later, it lets go of what does not move.
+        A small weight lets d learn the dynamic factors first; the larger weight later removes the
+        static ones from d.
         """
         c = self.config
         done = min(1.0, step / c.kl_warmup_steps) if c.kl_warmup_steps else 1.0
-        return c.w_kl_dynamic * (CHEAP + (1 - CHEAP) * done)
+        return c.w_kl_dynamic * (KL_START + (1 - KL_START) * done)
 
     def read_static(self, step: int) -> None:
         """Let a pooled posterior read s from `static_steps` once the warm-up of d is over.
 
-        From the start, s would be too noisy to hold what stays, and d would take it.
+        From the start, s would be too noisy for the static factors, and d would hold them.
         """
         if isinstance(self.posterior, PooledPosterior):
             c = self.config
@@ -131,9 +132,9 @@ class VariationalMethod(Method):
     def kl_static_weight(self, step: int) -> float:
         """Return `w_kl_static`, which rises by `kl_static_rise` after the warm-up of d.
 
-        Dear from the start, s would leave what stays to d. Later d has become dear itself, and s
-        lets go of what d tells anyway. The rise is geometric, from one to three times
-        `kl_warmup_steps`; without a warm-up there is none.
+        With a large weight from the start, d would hold the static factors. Once the weight of d
+        is large, too, a larger one of s removes from s what d holds anyway. The rise is geometric,
+        from one to three times `kl_warmup_steps`; without a warm-up there is none.
         """
         c = self.config
         if not c.kl_warmup_steps:

@@ -4,7 +4,7 @@ Paper: Li and Mandt, "Disentangled Sequential Autoencoder", ICML 2018; as the co
 C-DSVAE, SPYL and DBSE papers (Eq. 1-3 there).
 
 Idea: one Gaussian code for the whole sequence and one per step, tied by an LSTM prior. A small d
-and a large s make it cheap to keep in s what does not change. Nothing else separates the two.
+and a large s make it easy to keep static factors in s. Nothing else separates the two.
 
 Letters: f, s -> s; z_t -> d_t; alpha (weight of the KLs) -> w_kl_static, w_kl_dynamic.
 

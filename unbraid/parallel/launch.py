@@ -66,7 +66,7 @@ def must_launch(devices: int) -> bool:
 def launch(devices: int, task: Callable[[], Any]) -> Any:
     """Run a task in new processes on this machine and return what the first one returns.
 
-    Ctrl-C and a polite kill are handed on to them; a second one ends them at once. The cores this
+    Ctrl-C and SIGTERM are handed on to them; a second one ends them at once. The cores this
     process would use are shared out: more threads than cores are several times slower.
 
     Args:

@@ -1,4 +1,4 @@
-"""Ctrl-C and a polite kill: our own handlers for a while, the old ones afterwards."""
+"""Ctrl-C and SIGTERM: our own handlers for a while, the old ones afterwards."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def handled(handler: Handler, *numbers: int) -> Iterator[bool]:
 
 
 def end_with_parent(parent: int, seconds: float = 2.0) -> None:
-    """Stop this process politely when the one that started it is gone: nobody waits for it."""
+    """Send this process SIGTERM when the one that started it is gone: nobody waits for it."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -12,7 +12,7 @@ RECOMMENDED = "recommended"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recommended method for a kind of data, and the measurement that speaks for it."""
+    """The recommended method for a kind of data, and the measurement that supports it."""
 
     method: str
     why: str

@@ -239,7 +239,7 @@ class _Session:
             except NonFiniteLossError as error:
                 raise self._rolled_back(error) from None
             except SIGTERMException:
-                pass  # Lightning noticed the polite kill too; the checkpoint is written
+                pass  # Lightning handles SIGTERM too; the checkpoint is written
         best = self.validation.restore(self.module.method)
         self._save(self.clock.reason or "finished", self.trainer.global_step, best)
 

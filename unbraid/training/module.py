@@ -26,7 +26,7 @@ def total(terms: Terms) -> Tensor:
 
 
 class TrainingModule(lightning.LightningModule):
-    """A method in Lightning's clothes."""
+    """A method as a Lightning module."""
 
     def __init__(self, method: Method, config: TrainingConfig, *, seed: int, steps: int) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class TrainingModule(lightning.LightningModule):
         return total(terms)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Let go of the last step's gradients before the memory is needed, not after."""
+        """Free the last step's gradients before the memory is needed, not after."""
         self.zero_grad()
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:

@@ -4,7 +4,7 @@ Jordan, "Muon: an optimizer for hidden layers in neural networks", 2024: its mom
 step of a matrix is the orthogonal matrix nearest to its momentum, so directions with small
 gradients move as far as directions with large ones.
 
-Departures, which make a step cheap:
+Departures, which make a step faster:
 
 - Singular values are mapped by a rational function, not by five rounds of a polynomial: two
   inverses of the small Gram matrix. They come nearer to one, 0.85 to 1.15 instead of 0.7 to 1.2.

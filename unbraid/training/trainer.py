@@ -1,4 +1,4 @@
-"""Lightning's Trainer as runs use it: quiet, without pickle, stopped politely."""
+"""Lightning's Trainer as runs use it: quiet, without pickle, stopped by SIGINT or SIGTERM."""
 
 import logging
 import signal
@@ -103,7 +103,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def stop_on_signal(clock: Clock, trainer: lightning.Trainer) -> Iterator[None]:
-    """Turn the first Ctrl-C (or a polite kill) into a stop after the present step."""
+    """Turn the first Ctrl-C or SIGTERM into a stop after the present step."""
 
     def stop(number: int, frame: Any) -> None:
         signal.signal(number, signal.default_int_handler)  # a second one stops at once

@@ -20,12 +20,12 @@ NARROWEST, WIDEST = 0.85, 1.18  # vocal tract length, as a ratio
 
 
 def static_order(view: Literal["shuffle", "reverse"], h: Tensor, mask: Tensor) -> Tensor:
-    """Return the same steps in another order: what is static stays, what moves does not."""
+    """Return the same steps in another order: static factors are kept, dynamic ones are not."""
     return shuffle_steps(h, mask) if view == "shuffle" else reverse_steps(h, mask)
 
 
 def dynamic_view_for(spec: Spec, choice: ViewName) -> View | None:
-    """Return the view that keeps what moves and changes what stays, or None if there is none.
+    """Return the view that keeps dynamic and changes static factors, or None if there is none.
 
     Video: one crop, colour distortion and blur per sequence. Audio: another voice. Series have no
     accepted view; "scale" multiplies every channel by a random factor. "kornia" is the video

@@ -1,4 +1,4 @@
-"""A cheap signal of what moves at every step, computed from the data: yes or no, several times.
+"""A signal of motion at every step, computed from the data: yes or no, several times.
 
 S3VAE takes optical flow of a trained net for video and landmarks for faces; neither is needed here.
 """

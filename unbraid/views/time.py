@@ -1,4 +1,4 @@
-"""The same frames in another order: what stays is kept, what moves is not.
+"""The same frames in another order: static factors are kept, dynamic ones are not.
 
 An order is (B, T) step numbers; padding keeps its place, so masks need not be touched.
 """

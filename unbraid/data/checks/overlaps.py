@@ -58,7 +58,7 @@ class Twins:
 
 
 def find_groups(corpus: Corpus) -> tuple[Group, ...]:
-    """Return the labels with many values, one per sequence, that do not tell what moves.
+    """Return the labels with many values, one per sequence, that are not dynamic factors.
 
     A label whose every value occurs once says nothing about groups and is left out.
     """

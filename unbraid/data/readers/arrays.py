@@ -30,7 +30,7 @@ class Config:
 
     kind: Literal["auto", "video", "audio", "series"] = "auto"  # auto: by the number of axes
     window: int = 0  # rows of a step of a series (N, T, F); 0 = chosen for about 20 steps
-    dynamic: tuple[str, ...] = ()  # labels per sequence that tell what moves
+    dynamic: tuple[str, ...] = ()  # labels per sequence that are dynamic factors
     split: SplitConfig = field(default_factory=SplitConfig)
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ class Config:
     conversions: int = 1  # converted voices of each file, as views for contrastive methods
     trim: float = 0.0  # dB below the loudest segment at which ends are cut off; 0: nothing is
     pattern: str = ""  # labels in paths: {speaker}/{chapter}/*. Empty: the folder is the label
-    dynamic: tuple[str, ...] = ()  # labels that tell what moves
+    dynamic: tuple[str, ...] = ()  # labels that are dynamic factors
     broken: float = 0.1  # share of files that may be unreadable
     split: SplitConfig = field(default_factory=SplitConfig)
 

@@ -44,7 +44,7 @@ class Config:
     color: bool = True  # RGB, else grey
     fit: Fit = "crop"  # of pictures that are not square: their middle, distorted, black borders
     pattern: str = ""  # labels in paths: {person}_{action}_*. Empty: the folder is the label
-    dynamic: tuple[str, ...] = ()  # labels that tell what moves
+    dynamic: tuple[str, ...] = ()  # labels that are dynamic factors
     broken: float = 0.1  # share of videos that may be unreadable
     split: SplitConfig = field(default_factory=SplitConfig)
 

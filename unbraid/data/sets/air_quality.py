@@ -2,7 +2,7 @@
 
 As GLR, SPYL and DBSE prepare it: a sequence is the first 672 hours of a month at a station (576 in
 all), a step is a day of 24 hours, ten channels are seen. 2016 is test (144), of the rest 15 % by
-seed are validation. Static factors are station, month and season; what moves is the rain of a day.
+seed are validation. Static factors are station, month and season; dynamic is the rain of a day.
 
 Rain is the total of a day in mm, though SPYL calls it "average daily rain level": the published
 errors are near 1.8, and on the test days always saying "dry" errs by 1.96 mm of the total but by

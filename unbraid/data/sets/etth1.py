@@ -1,11 +1,12 @@
 """ETTh1: load and oil temperature of an electricity transformer, hour by hour, for two years.
 
 As DBSE prepares it: a sequence is the first 672 hours of a month, a step is a day of 24 hours, the
-six loads are seen. What moves is the mean oil temperature of a day. July 2016 to June 2018 gives 23
-sequences, for June 2018 stops after 620 hours: so few that a published spread means little, and
-month and year are labels but no factors (a class of month has two sequences at most). In 2016 the
-oil was twice as warm as later (22 against 11 °C): always saying the training mean errs by about 12
-on those months (11.5 to 12.7 for five seeds), which is where the published errors lie, too.
+six loads are seen. The dynamic factor is the mean oil temperature of a day. July 2016 to June 2018
+gives 23 sequences, for June 2018 stops after 620 hours: so few that a published spread means
+little, and month and year are labels but no factors (a class of month has two sequences at most).
+In 2016 the oil was twice as warm as later (22 against 11 °C): always saying the training mean errs
+by about 12 on those months (11.5 to 12.7 for five seeds), which is where the published errors lie,
+too.
 
 `cut` says which months are test:
 

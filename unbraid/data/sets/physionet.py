@@ -2,7 +2,7 @@
 
 As GLR, SPYL and DBSE prepare it: the mean of every hour, implausible values taken out, a stay
 dropped if more than 60 % of its values are missing or it has fewer than 40 hours, windows of four
-hours. Static factors are in-hospital death and the unit (ICU type); of what moves nothing is
+hours. Static factors are in-hospital death and the unit (ICU type); of dynamic factors none is
 labelled. In record order the first 20 % of the stays are test; 20 % of the others, by seed, are
 validation. Who a patient is was not published, so every stay counts as a person of its own.
 

@@ -39,10 +39,10 @@ class Cycle:
     Cosines are of codes less their mean over the data (d: the trajectory, zeros at padding).
     """
 
-    kept: float  # mean cosine with the giver's code; 1 is best
+    kept: float  # mean cosine with the source's code; 1 is best
     other: float  # mean cosine with the other's code
-    agreement: float  # share of pairs in which the giver is nearer; a tie counts half
-    retrieval: float  # share whose nearest code in the batch is the giver's; k ties count 1/k
+    agreement: float  # share of pairs in which the source is nearer; a tie counts half
+    retrieval: float  # share whose nearest code in the batch is the source's; k ties count 1/k
     unswapped: float  # the same without a swap: what re-encoding alone can reach
 
 
@@ -187,17 +187,17 @@ def _cycles(
     return {"static": _cycle(s, own.roll(-1), own), "dynamic": _cycle(d, own, own.roll(-1))}
 
 
-def _cycle(codes: Sequence[Rows], giver: Index, other: Index) -> Float[Tensor, "5"]:
+def _cycle(codes: Sequence[Rows], source: Index, other: Index) -> Float[Tensor, "5"]:
     """Return the fields of a `Cycle` from centred codes: true, after the swap, without a swap."""
     true, after, again = (normalize(rows, dim=1) for rows in codes)
     with full_precision(true.device):
         table, unswapped = after @ true.T, again @ true.T  # (B, B)
     own = torch.arange(len(true), device=true.device)
-    kept, lost = table[own, giver], table[own, other]
-    gap = (kept - lost).where((kept - lost).abs() > SAME, 0.0)
+    to_source, to_other = table[own, source], table[own, other]
+    gap = (to_source - to_other).where((to_source - to_other).abs() > SAME, 0.0)
     agreement = (gap.sign() + 1).mean() / 2
-    found = (kept.mean(), lost.mean(), agreement, _retrieval(table, giver))
-    return torch.stack([*found, _retrieval(unswapped, own)])
+    numbers = (to_source.mean(), to_other.mean(), agreement, _retrieval(table, source))
+    return torch.stack([*numbers, _retrieval(unswapped, own)])
 
 
 def _retrieval(table: Float[Tensor, "B B"], wanted: Index) -> Tensor:

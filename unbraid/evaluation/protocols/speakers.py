@@ -1,4 +1,4 @@
-"""Speaker verification: does s know who speaks, and does d not?
+"""Speaker verification: equal error rates of s (low) and d (high).
 
 The protocol of FHVAE, C-DSVAE, SPYL and DBSE on TIMIT: the codes of an utterance's segments are
 averaged to one vector (d also over its steps); cosine similarity of all pairs of vectors; the

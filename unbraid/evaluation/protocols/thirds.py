@@ -1,4 +1,4 @@
-"""Are near posteriors alike and far ones not? SPYL's appendix B.2.
+"""Are codes with near posteriors similar, and others not? SPYL's appendix B.2.
 
 For every anchor of a batch the other sequences are ranked by KL(q_anchor || q_other), for s and for
 d; the first third serves SPYL as positives, the last as negatives. The cosine similarity of the

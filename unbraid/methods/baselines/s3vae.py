@@ -5,7 +5,7 @@ Disentanglement and Data Generation", CVPR 2020. Its body was not at hand: abstr
 captions were read, and what two re-implementations by others agree on.
 
 Idea: s must not change when frames are shuffled, and must differ from that of other sequences. d_t
-must predict a cheap signal of what moves at step t. s and d must not tell of each other.
+must predict a signal of motion at step t, computed from the data. s and d must be independent.
 
 Equation: L_VAE -> reconstruction, kl_static, kl_dynamic; λ1 L_SCC -> triplet, max(0, ‖s − s⁺‖ −
 ‖s − s⁻‖ + m); λ2 L_DFP -> motion, the cross-entropy of a linear head on d_t; λ3 L_MI ->

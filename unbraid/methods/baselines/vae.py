@@ -1,4 +1,4 @@
-"""VAE: one code per step, nothing that separates what stays from what moves.
+"""VAE: one code per step, nothing that separates static from dynamic factors.
 
 Paper: the row "VAE" of the series tables in Tonekaboni, Li, Arık, Goldenberg, Pfister, "Decoupling
 Local and Global Representations of Time Series", AISTATS 2022, and their code; the model is Kingma

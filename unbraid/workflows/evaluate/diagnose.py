@@ -74,7 +74,7 @@ def sentences(plan: Plan, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]
 
 
 def advice_for(plan: Plan) -> Advice:
-    """Return what to try next; nobody is told to try what the run has.
+    """Return what to try next; it never names a setting that the run has.
 
     Every line is measured to help (docs/evaluate.md), and `unbraid fit --set` does it.
     """
@@ -84,11 +84,11 @@ def advice_for(plan: Plan) -> Advice:
         for code, name in (("s", "w_kl_static"), ("d", "w_kl_dynamic"))
         if hasattr(c, name)
     }
-    dearer = "train longer"
+    larger = "train longer"
     if "d" in weights:
         weight = 3 * c.w_kl_dynamic
-        dearer = f"try --set {weights['d']}={weight:g}, which leaves what stays to s"
-    for_d = dearer if plan.preset.startswith(RECOMMENDED) else RECIPE
+        larger = f"try --set {weights['d']}={weight:g}, which leaves static factors to s"
+    for_d = larger if plan.preset.startswith(RECOMMENDED) else RECIPE
     if not hasattr(c, "static_steps"):
         return Advice(for_d, f"{RECIPE} with --method {FORGETFUL}", weights)
     settings = {
@@ -98,7 +98,7 @@ def advice_for(plan: Plan) -> Advice:
         if getattr(c, name) != value
     }
     words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
-    longer = "train longer: s lets go of what moves last"
+    longer = "train longer: dynamic factors leave s last"
     return Advice(for_d, f"try {words}" if words else longer, weights)
 
 

@@ -26,11 +26,11 @@ from unbraid.workflows.export import use
 
 Metrics = dict[str, Any]
 CAPTIONS = {
-    "swap": "Two test sequences a and b, then who a is doing what b does, and the reverse.",
+    "swap": "Two test sequences a and b, then s of a with d of b, and the reverse.",
     "reconstruct": "Test sequences and what the model makes of them.",
     "sample-dynamic": "Test sequences, and the same s with dynamics drawn from the prior.",
     "sample-static": "Test sequences, and the same dynamics with s drawn from the prior.",
-    "interpolate": "From one test sequence to another in s; what moves is the first one's.",
+    "interpolate": "From one test sequence to another in s; d is the first one's.",
     "leaks": "How far each code tells each factor, by the strongest of three classifiers.",
     "probes": "Accuracy of a plain classifier on each code, with chance.",
     "loss": "Every term of the loss while training; dashed: held-out sequences.",

@@ -137,7 +137,7 @@ def signed(difference: float, metric: str, better: str) -> str:
 
 
 def verdict(comparison: Comparison, rows: Sequence[Result]) -> str:
-    """Return one honest line: targets met, by how much others are missed, findings seen.
+    """Return one line: targets met, by how much others are missed, findings seen.
 
     The best method counts; raw values are a reference, not a method.
     """

@@ -37,7 +37,7 @@ def side_by_side(
 ) -> None:
     """Do the jobs in `workers` processes with one thread each.
 
-    Ctrl-C and a polite kill are handed on: every run stops after its step and keeps its state.
+    Ctrl-C and SIGTERM are handed on: every run stops after its step and keeps its state.
 
     Raises:
         KeyboardInterrupt: it was stopped.

@@ -38,13 +38,13 @@ STARTUP = 5  # trials drawn at random, and finished before any is pruned
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A trial this process works on, until the lock is let go."""
+    """A trial this process works on, until the lock is released."""
 
     trial: optuna.Trial
     lock: FileLock
 
     def done(self) -> None:
-        """Let go of the trial for good."""
+        """Release the trial."""
         Path(self.lock.lock_file).unlink(missing_ok=True)
         self.lock.release()
 

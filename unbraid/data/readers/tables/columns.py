@@ -33,7 +33,7 @@ class Config:
     time: str = ""  # column to sort by: dates, hh:mm or numbers; empty: guessed; none: as they come
     values: tuple[str, ...] = ()  # columns of numbers; empty: all that mean nothing else
     labels: tuple[str, ...] = ()  # columns to judge by: per sequence if constant there, or per step
-    dynamic: tuple[str, ...] = ()  # labels per sequence that tell what moves
+    dynamic: tuple[str, ...] = ()  # labels per sequence that are dynamic factors
     missing: tuple[str, ...] = ()  # what stands for an unknown value, such as "?" or "-9999"
     every: str = ""  # mean on a regular grid: "1h", "10min"; a number where times are numbers
     length: int = 0  # rows of a sequence that are kept, from its start; 0 = all

@@ -17,7 +17,7 @@ export function setRun(run) {
   state.d = state.items.has(kept.d) ? kept.d : second;
 }
 
-/** Two sequences that differ in what moves, if labels tell. */
+/** Two sequences that differ in a dynamic factor, if there are labels. */
 function firstPair(items) {
   const first = items[0];
   const differs = (item) => Object.values(item.labels).filter((value, i) => value !== Object.values(first.labels)[i]).length;

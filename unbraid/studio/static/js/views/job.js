@@ -72,7 +72,7 @@ function showSwap(place, news, view) {
       view.history = h("div", { class: "history" });
       place.replaceChildren(h("p", { class: "small quiet" }, "s of the first, d of the second test sequence, while it learns:"),
         view.history);
-      view.history.append(player(run, { x: a }, { words: "gives s", caption: "gives s" }), player(run, { x: b }, { words: "gives d", caption: "gives d" }));
+      view.history.append(player(run, { x: a }, { words: "source of s", caption: "source of s" }), player(run, { x: b }, { words: "source of d", caption: "source of d" }));
     }
     view.history.append(made);
     if (view.history.children.length > KEPT + 2) view.history.children[2].remove();

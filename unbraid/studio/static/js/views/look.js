@@ -42,8 +42,8 @@ function intro(run) {
     parts.push(h("p", { class: "quiet" }, "No model yet. "), h("p", {}, h("a", { class: "button main", href: "#train" }, "Train one on these data")));
   } else {
     parts.push(h("p", { class: "quiet" }, "Drag one sequence onto another: the lower one keeps ",
-      h("span", { class: "code s" }, "s"), " (what stays) and takes ", h("span", { class: "code d" }, "d"),
-      " (what moves) of the dragged one. With the keyboard: press s or d on a card."));
+      h("span", { class: "code s" }, "s"), " (static) and takes ", h("span", { class: "code d" }, "d"),
+      " (dynamic) of the dragged one. With the keyboard: press s or d on a card."));
     if (!page && run.items.length) parts.push(h("p", { class: "small quiet" }, "All codes as Parquet: ",
       ["s", "d"].map((code) => [h("a", { href: `api/runs/${run.key}/codes/${code}.parquet`, download: "" }, code), " "])));
   }

@@ -49,8 +49,8 @@ function trayItems(run) {
 /** The pair that is swapped, the result, and the reverse. */
 function pair(run) {
   const stage = h("section", { class: "stage", "aria-label": "Stage" });
-  const s = place(run, "s", "gives s", "what stays");
-  const d = place(run, "d", "gives d", "what moves");
+  const s = place(run, "s", "source of s", "static");
+  const d = place(run, "d", "source of d", "dynamic");
   const result = made(run, "Result", "s of the first, d of the second", () => ({ s: state.s, d: state.d }), "result");
   const reverse = made(run, "The reverse", "s of the second, d of the first", () => ({ s: state.d, d: state.s }), "");
   const exchange = h("button", { class: "button", type: "button", onclick: () => choose({ s: state.d, d: state.s }) }, "⇄ Exchange");
