@@ -19,7 +19,7 @@ ANCHORS = {"first": [0, 0, 0, 0, 0], "middle": [2, 1, 1, 2, 0], "last": [4, 2, 1
 
 def posterior(anchor: str = "first", subtract: str = "after") -> AnchoredPosterior:
     torch.manual_seed(0)
-    return AnchoredPosterior(3, 6, 2, 4, anchor=anchor, subtract=subtract)
+    return AnchoredPosterior(3, (6, 2), 4, anchor=anchor, subtract=subtract)
 
 
 @pytest.mark.parametrize("anchor", ANCHORS)
@@ -122,3 +122,17 @@ def test_a_rollout_has_a_zero_at_the_anchor(anchor: str, length: int):
     at = {"first": 0, "middle": length // 2, "last": length - 1}[anchor]
     assert d.shape == (3, length, 2)
     assert [bool((d[:, t] == 0).all()) for t in range(length)] == [t == at for t in range(length)]
+
+
+@pytest.mark.parametrize("subtract", ["after", "off"])
+def test_an_inferred_d_at_the_anchor_follows_the_other_elements(subtract: str):
+    torch.manual_seed(0)
+    net = AnchoredPosterior(4, (3, 2), 8, anchor="first", subtract=subtract, anchor_code="inferred")
+    h, mask = torch.randn(2, 5, 4), torch.ones(2, 5, dtype=torch.bool)
+    out = net.tracker(h * torch.tensor([0.0, 1, 1, 1, 1])[:, None])[0]
+    s_tilde = net.summary(h[:, :1]) if subtract == "after" else 0.0
+    torch.testing.assert_close(net(h, mask).d.mean, net.dynamic_head(out - s_tilde).mean)
+    other = h.clone()
+    other[:, 3] += 1.0
+    moved = net(other, mask).d.mean[:, 0] - net(h, mask).d.mean[:, 0]
+    assert (moved.abs() > 1e-4).any()

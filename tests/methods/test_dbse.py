@@ -88,3 +88,20 @@ def test_the_ways_to_subtract_give_other_dynamics_and_the_same_static(subtract: 
 def test_weights_are_alpha_and_beta_of_table_five():
     terms = toy_method("dbse", "audio").loss(toy_batch("audio"), 0)
     assert [weight for weight, _ in terms.values()] == [1.0, 0.2, 0.2, 0.2]
+
+
+def test_an_inferred_anchor_is_decoded_twice_with_its_d_and_with_zeros():
+    method = toy_method("dbse", "video", anchor_code="inferred").eval()
+    batch = toy_batch("video")
+    q = method.infer(batch)[1]
+    torch.manual_seed(0)
+    z = q.sample()
+    x_hat, alone = method.decode(z), method.decode(Codes(z.s, torch.zeros_like(z.d)))
+    every = anchor = 0.0
+    for i, length in enumerate(LENGTHS):
+        every += ((batch.x[i, :length] - x_hat[i, :length]) ** 2).sum().item()
+        anchor += ((batch.x[i, 0] - alone[i, 0]) ** 2).sum().item()
+    torch.manual_seed(0)
+    terms = method.loss(batch, 0)
+    assert terms["reconstruction"][1].item() == pytest.approx(every / 6, rel=1e-5)
+    assert terms["static_reconstruction"][1].item() == pytest.approx(anchor / 6, rel=1e-5)

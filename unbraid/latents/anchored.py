@@ -1,4 +1,4 @@
-"""DBSE's latents: s from one element, d from the others, nothing dynamic at the anchor."""
+"""DBSE's latents: s from one element, the anchor; d from the others."""
 
 from typing import Literal
 
@@ -12,6 +12,7 @@ from unbraid.records import Features, Gaussian, Posterior
 
 Anchor = Literal["first", "middle", "last"]
 Subtract = Literal["after", "before", "off"]
+AnchorCode = Literal["zero", "inferred"]
 Steps = Bool[Tensor, "B T"]
 
 
@@ -47,43 +48,54 @@ def insert(h: Float[Tensor, "B R H"], a: Int[Tensor, " B"]) -> Float[Tensor, "B 
 
 
 class AnchoredPosterior(nn.Module):
-    """s̃ = tanh(W g_a) gives s; LSTM(g)_t − s̃ over the other elements gives d_t; d_a = 0."""
+    """s̃ = tanh(W g_a) gives s; LSTM(g)_t − s̃ over the other elements gives d_t; d_a = 0.
+
+    With `anchor_code="inferred"` a bi-directional LSTM reads all elements, zeros at the anchor, so
+    that d_a is what the other elements tell of the anchor.
+    """
 
     def __init__(
         self,
         features: int,
-        static_dim: int,
-        dynamic_dim: int,
+        sizes: tuple[int, int],
         hidden: int,
         *,
         anchor: Anchor,
         subtract: Subtract,
+        anchor_code: AnchorCode = "zero",
     ) -> None:
         super().__init__()
-        self.anchor, self.subtract = anchor, subtract
+        self.anchor, self.subtract, self.anchor_code = anchor, subtract, anchor_code
         self.summary = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
-        self.static_head = GaussianHead(hidden, static_dim)
-        self.tracker = nn.LSTM(features, hidden, batch_first=True)
-        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
+        self.static_head = GaussianHead(hidden, sizes[0])
+        if anchor_code == "zero":
+            self.tracker = nn.LSTM(features, hidden, batch_first=True)
+        else:
+            half = hidden // 2
+            self.tracker = nn.LSTM(features, half, batch_first=True, bidirectional=True)
+        self.dynamic_head = GaussianHead(hidden, sizes[1])
 
     def forward(self, h: Features, mask: Steps) -> Posterior:
-        """Return both posteriors; at the anchor q(d) has mean zero and does not count."""
+        """Return both posteriors; at an anchor of zeros q(d) has mean zero and does not count."""
         if h.shape[1] < 2:
             raise ValueError("DBSE needs two elements at least: one stays, the others move.")
         a = anchor_index(mask, self.anchor)
         g_a = h[torch.arange(h.shape[0], device=h.device), a]  # (B, H)
         s_tilde = self.summary(g_a)
-        others = drop(h, a)
+        others, valid = h, mask
+        if self.anchor_code == "zero":
+            others, valid = drop(h, a), drop(mask[..., None], a)[..., 0]
         if self.subtract == "before":
             others = others - g_a[:, None]
-        moving = drop(mask[..., None], a)[..., 0]
-        h_tilde, _ = run_recurrent(self.tracker, others, moving)
+        if self.anchor_code == "inferred":
+            others = others * moving_steps(mask, self.anchor)[..., None]
+        h_tilde, _ = run_recurrent(self.tracker, others, valid)
         if self.subtract == "after":
             h_tilde = h_tilde - s_tilde[:, None]
         q_d = self.dynamic_head(h_tilde)
-        return Posterior(
-            self.static_head(s_tilde), Gaussian(insert(q_d.mean, a), insert(q_d.log_var, a))
-        )
+        if self.anchor_code == "zero":
+            q_d = Gaussian(insert(q_d.mean, a), insert(q_d.log_var, a))
+        return Posterior(self.static_head(s_tilde), q_d)
 
 
 class AnchoredPrior(nn.Module):
