@@ -41,6 +41,18 @@ def test_a_cell_has_ours_published_and_mark_and_the_last_column_counts():
     assert table[2] == "| DBSE | 0.430 / 0.447 ≈<br>50.00 / 56.87 ✗ | 1 of 2 |"
 
 
+def test_tuned_weights_stand_in_the_place_of_the_printed_ones_with_a_mark():
+    tuned = ROW | {"method": "DBSE, tuned here", "mean": 0.45}
+    elsewhere = ROW | {
+        "metric": "month_accuracy_pct",
+        "published": 65.87,
+        "mean": 50.0,
+        "command": "unbraid reproduce air-quality --rows dbse",
+    }
+    table = by_method([ROW, tuned, elsewhere]).splitlines()
+    assert table[2] == "| DBSE | 0.450 / 0.447 ✓ † | 50.00 / 65.87 ✗ | 1 of 2 |"
+
+
 def test_the_authors_protocol_and_the_ablation_do_not_count():
     other = ROW | {"command": f"{ROW['command']} --protocol authors", "published": 0.9}
     ablation = ROW | {"command": "unbraid reproduce sprites-ablation --rows dbse"}

@@ -10,6 +10,7 @@ from unbraid.report.published import published
 from unbraid.workflows.reproduce.comparison import Request
 from unbraid.workflows.reproduce.plan import (
     RAW,
+    TUNED,
     Budget,
     comparison_names,
     find_comparison,
@@ -73,7 +74,7 @@ def test_rows_are_labelled_as_in_the_papers_table(name: str):
     comparison = find_comparison(name)
     labels = {p.method for p in published() if p.dataset == comparison.published}
     for row in comparison.rows:
-        own = row.label.endswith((", tuned here", ", recommended"))
+        own = row.label.endswith((TUNED, ", recommended", "(no paper's)"))
         missing = own or comparison.published in NOT_PRINTED.get(row.label, ())
         assert (row.label in labels) is not missing, row.label
 

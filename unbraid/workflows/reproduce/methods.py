@@ -6,7 +6,7 @@ from typing import Any
 
 from unbraid.files import write_text
 from unbraid.workflows.reproduce.markdown import comparison_of, known, number
-from unbraid.workflows.reproduce.plan import Metric, find_comparison, improvement
+from unbraid.workflows.reproduce.plan import TUNED, Metric, find_comparison, improvement
 
 Result = dict[str, Any]
 MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
@@ -14,7 +14,9 @@ START, END = "<!-- results by method -->\n", "<!-- end of results by method -->"
 LEGEND = (
     "Each cell: ours / published for the same method, metrics as in the column's head; ✓ at or "
     "better than published, ≈ within one standard deviation of our seeds, ✗ worse, - not measured "
-    "or not published. `unbraid reproduce COLUMN --rows ROW` makes a cell again."
+    "or not published. † weights tuned here on validation, because the printed ones are on another "
+    "scale or for other data; RESULTS.md has the row with the printed ones, too. `unbraid "
+    "reproduce COLUMN --rows ROW` makes a cell again."
 )
 
 
@@ -34,12 +36,12 @@ def standing(row: Result) -> str:
 
 def by_method(results: Sequence[Result]) -> str:
     """Return the table rows = methods, columns = comparisons, and its legend, as Markdown."""
-    counted = [row for row in results if _counts(row)]
+    counted = _tuned_where_there_is([row for row in results if _counts(row)])
     names = list(dict.fromkeys(comparison_of(row) for row in counted))
     head = ["method", *(_head(name, counted) for name in names), "✓ or ≈"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for method in dict.fromkeys(row["method"] for row in counted if row["published"] is not None):
-        rows = [row for row in counted if row["method"] == method]
+    for method in dict.fromkeys(_name(row) for row in counted if row["published"] is not None):
+        rows = [row for row in counted if _name(row) == method]
         cells = [_cell(name, rows) for name in names]
         lines.append(f"| {' | '.join((method, *cells, _count(rows)))} |")
     return "\n".join([*lines, "", LEGEND, ""])
@@ -59,6 +61,21 @@ def _counts(row: Result) -> bool:
     if comparison is None or comparison.findings:
         return False
     return "authors" not in row["command"].split()
+
+
+def _name(row: Result) -> str:
+    """Return the method of a row, however its weights were found."""
+    return str(row["method"]).removesuffix(TUNED)
+
+
+def _tuned_where_there_is(rows: Sequence[Result]) -> list[Result]:
+    """Leave out the printed weights of a method where a comparison has its tuned ones."""
+    tuned = {(comparison_of(row), _name(row)) for row in rows if row["method"].endswith(TUNED)}
+    return [
+        row
+        for row in rows
+        if row["method"].endswith(TUNED) or (comparison_of(row), _name(row)) not in tuned
+    ]
 
 
 def _head(name: str, rows: Iterable[Result]) -> str:
@@ -82,7 +99,9 @@ def _cell(name: str, rows: Sequence[Result]) -> str:
     if not mine:
         return "-"
     metrics = _targets(name, mine.values())
-    return "<br>".join(_against(mine.get(metric.name)) for metric in metrics)
+    cell = "<br>".join(_against(mine.get(metric.name)) for metric in metrics)
+    tuned = any(row["method"].endswith(TUNED) for row in mine.values())
+    return f"{cell} †" if tuned else cell
 
 
 def _against(row: Result | None) -> str:

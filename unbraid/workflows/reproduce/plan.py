@@ -15,6 +15,7 @@ from unbraid.safety.names import check_path_name, path_name
 from unbraid.settings import Table, at_least, build, closest, merge, parse_sets, read_toml
 
 FOLDER = Path(unbraid.__file__).parent / "comparisons"
+TUNED = ", tuned here"  # behind the label of a row whose weights are not those of its paper
 RAW = "raw"  # the row that is trained on nothing: predictors on the values themselves
 Variant = Literal["paper", "authors"]
 VARIANTS: tuple[Variant, ...] = ("paper", "authors")

@@ -14,10 +14,9 @@ from unbraid.files import read_json, read_ours, write_text
 from unbraid.report.published import published
 from unbraid.workflows.reproduce.markdown import page
 from unbraid.workflows.reproduce.methods import refresh
-from unbraid.workflows.reproduce.plan import VARIANTS, Comparison, Metric, Row, Variant
+from unbraid.workflows.reproduce.plan import TUNED, VARIANTS, Comparison, Metric, Row, Variant
 from unbraid.workflows.reproduce.runs import FORMAT
 
-TUNED = ", tuned here"  # behind the label of a method whose weights are not its paper's
 Result = dict[str, Any]
 """One number: dataset, protocol, method, metric, better, mean, std, seeds, minutes, epochs,
 parameters, published, version, command."""
