@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import unbraid
-from unbraid.latents.posterior import POSTERIORS
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import POSTERIORS, DynamicPrior
 from unbraid.methods.base import check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import Batch, Spec, Terms
 
 

@@ -15,6 +15,7 @@ import unbraid
 PACKAGE = Path(unbraid.__file__).parent
 MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text()
 LARGEST = 15
+MOST_IN_A_STEP = 15
 FOLDERS = [
     p
     for p in PACKAGE.rglob("*")
@@ -44,42 +45,58 @@ def test_no_class_name_is_used_twice():
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
-class Watch(lightning.Callback):
-    """Records the files of ours that run between the start and the end of a training step."""
+class Recorder(lightning.Callback):
+    """Records the files of ours that run in a training step, and after its weights are updated."""
 
     def __init__(self) -> None:
-        self.seen: set[str] = set()
-        self.on = False
+        self.files: dict[str, set[str]] = {"step": set(), "after": set()}
+        self.phase = ""
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         path = Path(frame.f_code.co_filename)
-        if self.on and event == "call" and path.is_relative_to(PACKAGE):
-            self.seen.add(path.relative_to(PACKAGE).as_posix())
+        if self.phase and event == "call" and path.is_relative_to(PACKAGE):
+            self.files[self.phase].add(path.relative_to(PACKAGE).as_posix())
+
+    def on_train_start(self, trainer: lightning.Trainer, *_: Any) -> None:
+        trainer.optimizers[0].register_step_post_hook(lambda *_: self.enter("after"))
 
     def on_train_batch_start(self, *_: Any) -> None:
-        self.on = True
+        self.enter("step")
 
     def on_train_batch_end(self, *_: Any) -> None:
-        self.on = False
+        self.enter("")
+
+    def enter(self, phase: str) -> None:
+        self.phase = phase
 
 
-def test_a_training_step_runs_through_the_files_of_the_map(tmp_path):
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     small = {"net": {"channels": [4, 4, 4, 4], "hidden": 8}, "static_dim": 4, "dynamic_dim": 4}
     settings = {"training": {"steps": 2, "batch_size": 8}, "method": small}
     corpus = unbraid.load_data("toy-sprites", {"train": 16, "validation": 4, "test": 8})
     before = sys.getprofile()
-    sys.setprofile(watch := Watch())
+    sys.setprofile(recorder := Recorder())
     try:
         unbraid.fit(
             corpus,
             "cdsvae",
             preset="none",
             settings=settings,
-            out=tmp_path,
+            out=tmp_path_factory.mktemp("runs"),
             device="cpu",
-            callbacks=[watch],
+            callbacks=[recorder],
         )
     finally:
         sys.setprofile(before)
-    told = MAP.split("<!-- step -->")[1].split("<!-- end of step -->")[0]
-    assert watch.seen == set(re.findall(r"`([\w/]+\.py)`", told))
+    return recorder.files
+
+
+@pytest.mark.parametrize("phase", ["step", "after"])
+def test_a_training_step_runs_through_the_files_of_the_map(recorded, phase):
+    listed = MAP.split(f"<!-- {phase} -->")[1].split(f"<!-- end of {phase} -->")[0]
+    assert recorded[phase] == set(re.findall(r"`([\w/]+\.py)`", listed))
+
+
+def test_a_training_step_runs_through_few_files(recorded):
+    assert len(recorded["step"]) <= MOST_IN_A_STEP

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from unbraid import precision
-from unbraid.latents.heads import GaussianHead
+from unbraid.latents.recurrent import GaussianHead
 from unbraid.objectives.contrastive import info_nce
 from unbraid.precision import autocast, inference, inference_precision, number_format
 from unbraid.records import Spec

@@ -15,12 +15,11 @@ import torch
 
 import unbraid
 from tests.conformance import test_methods as conformance
-from unbraid.latents.posterior import POSTERIORS
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import POSTERIORS, DynamicPrior
 from unbraid.methods import METHODS
 from unbraid.methods.base import VariationalMethod
 from unbraid.nets import NetConfig, decoder_for, encoder_for
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import Batch, Spec, Terms
 
 SUITE = [

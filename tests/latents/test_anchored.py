@@ -9,7 +9,7 @@ from unbraid.latents.anchored import (
     insert,
     moving_steps,
 )
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior
 
 LENGTHS = (5, 3, 2, 4, 1)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]

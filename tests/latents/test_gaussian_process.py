@@ -3,7 +3,7 @@ import torch
 from torch.distributions import MultivariateNormal
 
 from unbraid.latents.gaussian_process import GPPrior, covariance
-from unbraid.objectives.divergence import kl
+from unbraid.objectives.elbo import kl
 from unbraid.records import Gaussian
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid.latents.heads import GaussianHead, run_recurrent
+from unbraid.latents.recurrent import GaussianHead, run_recurrent
 
 LENGTHS = (5, 3, 1, 4)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]

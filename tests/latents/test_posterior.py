@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from unbraid.latents.posterior import (
+from unbraid.latents.recurrent import (
     FactorisedPosterior,
     FullPosterior,
     PooledPosterior,

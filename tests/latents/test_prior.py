@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior
 from unbraid.records import Gaussian
 
 EVERY = torch.ones(6, 5, dtype=torch.bool)

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from tests.conformance.toys import LENGTHS, toy_batch, toy_method
-from unbraid.latents.heads import some_steps
+from unbraid.latents.recurrent import some_steps
 from unbraid.nets.steps import frozen_statistics
 from unbraid.records import Batch
 

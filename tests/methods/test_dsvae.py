@@ -2,9 +2,8 @@ import pytest
 import torch
 
 from tests.conformance.toys import KINDS, total, toy_batch, toy_method
-from unbraid.latents.posterior import FactorisedPosterior, FullPosterior, SequencePosterior
-from unbraid.objectives.divergence import kl, kl_standard
-from unbraid.objectives.reconstruction import reconstruction_error
+from unbraid.latents.recurrent import FactorisedPosterior, FullPosterior, SequencePosterior
+from unbraid.objectives.elbo import kl, kl_standard, reconstruction_error
 
 POSTERIORS = {
     "sequence": SequencePosterior,

@@ -7,7 +7,7 @@ from torch import Tensor
 from tests.conformance.toys import toy_batch, toy_method
 from unbraid.methods import spyl
 from unbraid.methods.spyl import SPYL, pools
-from unbraid.objectives.divergence import flatten_steps, pairwise_kl
+from unbraid.objectives.elbo import flatten_steps, pairwise_kl
 from unbraid.records import Codes, Gaussian, Posterior
 
 # Row 0 ranks 0 1 2 3 4 5, row 1 ranks 5 4 3 2 1 0 after itself is moved in front, and so on.

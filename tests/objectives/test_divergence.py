@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
-from unbraid.objectives.divergence import flatten_steps, kl, kl_standard, pairwise_kl
+from unbraid.objectives.elbo import flatten_steps, kl, kl_standard, pairwise_kl
 from unbraid.records import Gaussian
 
 

@@ -3,7 +3,7 @@ import math
 import torch
 from torch.distributions import Normal
 
-from unbraid.objectives.reconstruction import reconstruction_error
+from unbraid.objectives.elbo import reconstruction_error
 from unbraid.records import Batch, Prediction
 
 MASK = torch.tensor([[True, True, True], [True, False, False]])

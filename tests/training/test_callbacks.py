@@ -11,6 +11,7 @@ from unbraid.records import Batch
 from unbraid.rows import append_row, cut_rows, read_rows
 from unbraid.runs.config import TrainingConfig
 from unbraid.seeding import seed_draws
+from unbraid.training.callbacks import CollapseMonitor
 from unbraid.training.module import TrainingModule
 from unbraid.training.validation import Validation
 
@@ -119,3 +120,29 @@ def test_a_full_disk_leaves_no_half_row(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(OSError, match="No space left"):
         append_row(path, {"step": 2.0, "loss": 0.5})
     assert path.read_bytes() == before
+
+
+def test_a_collapse_is_said_once_and_so_is_recovery():
+    monitor = CollapseMonitor(after=200)
+    healthy, dead = {"kl_static": 3.0, "kl_dynamic": 5.0}, {"kl_static": 3.0, "kl_dynamic": 0.04}
+    assert monitor.update(100, dead) == []  # too early to say
+    assert monitor.update(220, dead) == [
+        "d has collapsed at step 220: kl_dynamic is 0.040 nats, so d tells nothing of the input. "
+        "Try a smaller method.w_kl_dynamic."
+    ]
+    assert monitor.update(240, dead) == []
+    assert monitor.update(260, {"kl_static": 3.0, "kl_dynamic": 0.15}) == []  # in between
+    assert monitor.update(280, healthy) == [
+        "d is in use again at step 280: kl_dynamic is 5.00 nats."
+    ]
+    assert monitor.update(300, healthy) == []
+    assert len(monitor.update(320, dead)) == 1
+
+
+def test_both_codes_can_collapse_at_once():
+    sentences = CollapseMonitor().update(200, {"kl_static": 0.0, "kl_dynamic": 0.0})
+    assert [sentence[0] for sentence in sentences] == ["s", "d"]
+
+
+def test_a_method_without_these_terms_never_collapses():
+    assert CollapseMonitor().update(500, {"reconstruction": 0.0}) == []

@@ -23,7 +23,7 @@ from unbraid.rows import read_rows
 from unbraid.runs.plan import Plan, make_plan
 from unbraid.runs.run import Run, open_run
 from unbraid.training.fit import resume, run_plan
-from unbraid.training.guards import NonFiniteLossError
+from unbraid.training.module import NonFiniteLossError
 from unbraid.workflows.export import EncodeConfig, encode
 from unbraid.workflows.export.target import Target
 from unbraid.workflows.export.use import Source

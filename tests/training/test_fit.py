@@ -20,9 +20,9 @@ from unbraid.runs.checkpoint import read_checkpoint
 from unbraid.runs.plan import Plan, make_plan
 from unbraid.runs.run import Run, open_run, opened
 from unbraid.training import callbacks
-from unbraid.training.callbacks import Clock
+from unbraid.training.callbacks import Clock, CollapseMonitor
 from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
-from unbraid.training.guards import CollapseMonitor, NonFiniteLossError
+from unbraid.training.module import NonFiniteLossError
 
 TINY: dict[str, Any] = {
     "static_dim": 4,
@@ -389,7 +389,7 @@ def test_minutes_of_earlier_sessions_count(
 def test_a_collapse_is_noted_once_over_all_sessions(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("unbraid.training.guards.COLLAPSED", 1e9)
+    monkeypatch.setattr("unbraid.training.callbacks.COLLAPSED", 1e9)
     monkeypatch.setattr(callbacks, "CollapseMonitor", lambda: CollapseMonitor(after=0))
     whole = run_plan(tiny_plan(data), tmp_path / "whole")
     with monkeypatch.context() as patch:

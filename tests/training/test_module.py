@@ -2,10 +2,17 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from unbraid.runs.config import TrainingConfig
 from unbraid.seeding import PURPOSES, seed_draws
-from unbraid.training.module import learning_rate_factor, total
+from unbraid.training.module import (
+    NonFiniteLossError,
+    check_gradients,
+    check_terms,
+    learning_rate_factor,
+    total,
+)
 
 
 def draw(seed: int, step: int) -> float:
@@ -58,3 +65,30 @@ def test_a_cosine_ends_with_the_budget_in_minutes_if_that_comes_first():
     assert factor(900) < 0.06  # nearly all steps are
     spent = 1.0
     assert factor(10) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_term_that_is_not_finite_is_named_with_its_step(value: float):
+    terms = {"reconstruction": (1.0, torch.tensor(2.0)), "kl_dynamic": (1.0, torch.tensor(value))}
+    with pytest.raises(NonFiniteLossError) as error:
+        check_terms(terms, 412)
+    assert str(error.value) == "Loss is not finite at step 412: kl_dynamic."
+
+
+def test_finite_terms_pass():
+    check_terms({"a": (1.0, torch.tensor(1e30)), "b": (1.0, torch.tensor(-2.0))}, 0)
+
+
+def test_every_term_that_is_not_finite_is_named():
+    nan = torch.tensor(math.nan)
+    with pytest.raises(NonFiniteLossError, match=r"step 3: a, c\."):
+        check_terms({"a": (1.0, nan), "b": (1.0, torch.tensor(0.0)), "c": (1.0, nan)}, 3)
+
+
+def test_a_gradient_that_is_not_finite_is_named_with_its_step():
+    net = nn.Linear(2, 1)
+    net(torch.ones(1, 2)).sum().backward()
+    check_gradients(net, 5)
+    net.bias.grad[0] = math.nan
+    with pytest.raises(NonFiniteLossError, match=r"Gradient is not finite at step 5: bias\."):
+        check_gradients(net, 5)

@@ -30,7 +30,7 @@ from torch.optim.lr_scheduler import LambdaLR
 import unbraid
 from unbraid.data.corpus import Corpus, Split
 from unbraid.files import check_kinds, read_ours, write_text, write_whole
-from unbraid.latents.heads import run_recurrent
+from unbraid.latents.recurrent import run_recurrent
 from unbraid.methods.store import spec_from_table
 from unbraid.nets import NetConfig, encoder_for
 from unbraid.precision import Precision, autocast, inference, number_format

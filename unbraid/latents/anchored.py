@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from unbraid.latents.heads import GaussianHead, run_recurrent
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, GaussianHead, run_recurrent
 from unbraid.records import Features, Gaussian, Posterior
 
 Anchor = Literal["first", "middle", "last"]

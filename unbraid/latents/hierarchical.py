@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.latents.heads import GaussianHead
+from unbraid.latents.recurrent import GaussianHead
 from unbraid.records import Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]

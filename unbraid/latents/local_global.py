@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor, nn
 
-from unbraid.latents.heads import GaussianHead, run_recurrent
+from unbraid.latents.recurrent import GaussianHead, run_recurrent
 from unbraid.precision import full_precision
 from unbraid.records import Features, Gaussian, Posterior
 

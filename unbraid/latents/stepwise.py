@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.latents.heads import GaussianHead
+from unbraid.latents.recurrent import GaussianHead
 from unbraid.records import Codes, Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]

@@ -9,10 +9,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.latents.heads import some_steps
-from unbraid.latents.posterior import PooledPosterior
+from unbraid.latents.recurrent import PooledPosterior, some_steps
 from unbraid.nets import Decoder, Encoder
-from unbraid.objectives.reconstruction import reconstruction_error
+from unbraid.objectives.elbo import reconstruction_error
 from unbraid.records import Batch, Codes, Features, Kind, Posterior, Sequences, Spec, Terms
 from unbraid.settings import all_finite, at_least
 

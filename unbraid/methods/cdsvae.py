@@ -28,16 +28,21 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from unbraid.latents.posterior import PooledPosterior, SequencePosterior, posterior_for
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import (
+    DynamicPrior,
+    PooledPosterior,
+    SequencePosterior,
+    posterior_for,
+)
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.contrastive import info_nce
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.objectives.mutual import code_input, densities, static_dynamic
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
-from unbraid.views import ViewName, dynamic_view_for, static_order
+from unbraid.views import ViewName, dynamic_view_for
+from unbraid.views.time import static_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,11 +35,10 @@ from unbraid.latents.anchored import (
     Subtract,
     moving_steps,
 )
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.evidence import kl_dynamic, kl_static
-from unbraid.objectives.reconstruction import reconstruction_error
+from unbraid.objectives.elbo import kl_dynamic, kl_static, reconstruction_error
 from unbraid.records import Batch, Codes, Spec, Terms
 
 

@@ -17,11 +17,10 @@ paper.
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from unbraid.latents.posterior import posterior_for
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, posterior_for
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import Batch, Spec, Terms
 
 

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
-from unbraid.latents.posterior import PlacedPosterior
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, PlacedPosterior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Encoder, NetConfig, encoder_for
 from unbraid.nets.patches import PatchDecoder
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import Batch, Features, Kind, Posterior, Spec, Terms
 from unbraid.settings import at_least
 

@@ -19,7 +19,7 @@ Departures:
 * With `partner="batch"` the other factor comes from another sequence's posterior instead of the
   prior, and all 2n members serve both factors.
 * `positives="self"` takes the anchor's own regenerated code, as the authors' code does.
-* `posterior="pooled"` is our own; see `latents/posterior.py`.
+* `posterior="pooled"` is our own; see `latents/recurrent.py`.
 * No gradient passes through the bank unless `bank_gradient` (1896 GFLOP per step); generated
   sequences do not move BatchNorm's running statistics.
 """
@@ -31,14 +31,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from unbraid.latents.posterior import posterior_for
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, posterior_for
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.contrastive import info_nce_against
-from unbraid.objectives.divergence import flatten_steps, pairwise_kl
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import flatten_steps, negative_elbo, pairwise_kl
 from unbraid.objectives.mutual import densities, static_dynamic
 from unbraid.parallel.gather import gather, local_rows, same_draws
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms, back_in_place

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unbraid.objectives.divergence import flatten_steps
+from unbraid.objectives.elbo import flatten_steps
 from unbraid.parallel.gather import gather
 from unbraid.records import Codes, Gaussian, Posterior, Scalar
 

@@ -1,8 +1,10 @@
 """Bookkeeping while training: the log, checkpoints, the budget."""
 
+import math
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ from lightning import Trainer
 from unbraid.rows import Row, append_row
 from unbraid.runs.config import TrainingConfig
 from unbraid.training.cooldown import CoolDown
-from unbraid.training.guards import CollapseMonitor
 from unbraid.training.module import total
 
+COLLAPSED = 0.1  # nats: a code this close to its prior says nothing of the input
 REASONS = ("", "budget", "plateau", "interrupted")  # to stop, the strongest last
 
 
@@ -120,6 +122,32 @@ class Clock(lightning.Callback):
         cooling = state_dict.get("cooling")  # older runs and other schedules have none
         if self.cooling and cooling:
             self.cooling.start(cooling["begin"], cooling["spent"], cooling["reason"])
+
+
+@dataclass(slots=True)
+class CollapseMonitor:
+    """Notices when a code stops telling anything of the input, and when it starts again."""
+
+    after: int = 200
+    collapsed: set[str] = field(default_factory=set)
+
+    def update(self, step: int, row: dict[str, float]) -> list[str]:
+        """Return sentences about what has changed since the last call."""
+        if step < self.after:
+            return []
+        notes = []
+        for code, term in (("s", "kl_static"), ("d", "kl_dynamic")):
+            value = row.get(term, math.inf)
+            if value < COLLAPSED and code not in self.collapsed:
+                self.collapsed.add(code)
+                notes.append(
+                    f"{code} has collapsed at step {step}: {term} is {value:.3f} nats, so "
+                    f"{code} tells nothing of the input. Try a smaller method.w_{term}."
+                )
+            elif value > 2 * COLLAPSED and code in self.collapsed:
+                self.collapsed.discard(code)
+                notes.append(f"{code} is in use again at step {step}: {term} is {value:.2f} nats.")
+        return notes
 
 
 class LogBook(lightning.Callback):

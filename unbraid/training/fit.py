@@ -25,9 +25,8 @@ from unbraid.runs.run import Run, open_run, run_folder, torch_device
 from unbraid.runs.splits import split_facts
 from unbraid.seeding import seed_draws
 from unbraid.training.callbacks import Checkpoints, Clock, LogBook, timer
-from unbraid.training.guards import NonFiniteLossError
 from unbraid.training.memory import reuse_memory
-from unbraid.training.module import TrainingModule
+from unbraid.training.module import NonFiniteLossError, TrainingModule
 from unbraid.training.progress import Display, print_emulated, print_skipped
 from unbraid.training.stream import BatchStream
 from unbraid.training.trainer import Loggers, make_trainer, quiet, stop_on_signal

@@ -1,11 +1,11 @@
-"""One training step: sum the loss table, and keep its rows for the log."""
+"""One training step: sum the loss table, check that it is finite, keep its rows for the log."""
 
 import math
 from collections.abc import Callable, Iterable
 
 import lightning
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import Parameter
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -16,8 +16,28 @@ from unbraid.records import Batch, Terms
 from unbraid.runs.config import TrainingConfig
 from unbraid.seeding import seed_draws
 from unbraid.training.cooldown import CoolDown
-from unbraid.training.guards import check_gradients, check_terms
 from unbraid.training.muon import Muon
+
+
+class NonFiniteLossError(ArithmeticError):
+    """A term of the loss, or its gradient, is not a finite number."""
+
+
+def check_terms(terms: Terms, step: int) -> None:
+    """Raise `NonFiniteLossError` naming every term that is not finite."""
+    bad = [name for name, (_, value) in terms.items() if not torch.isfinite(value)]
+    if bad:
+        raise NonFiniteLossError(f"Loss is not finite at step {step}: {', '.join(bad)}.")
+
+
+def check_gradients(module: nn.Module, step: int) -> None:
+    """Raise `NonFiniteLossError` if a gradient is not finite, before it reaches the weights."""
+    gradients = [p.grad for p in module.parameters() if p.grad is not None]
+    norms = torch._foreach_norm(gradients)
+    if not torch.isfinite(torch.stack(norms).sum()):
+        names = [n for n, p in module.named_parameters() if p.grad is not None]
+        bad = [n for n, norm in zip(names, norms, strict=True) if not torch.isfinite(norm)]
+        raise NonFiniteLossError(f"Gradient is not finite at step {step}: {', '.join(bad[:3])}.")
 
 
 def total(terms: Terms) -> Tensor:

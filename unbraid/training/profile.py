@@ -1,11 +1,12 @@
 """Where the time of a training step goes, by stage: `unbraid fit --profile`.
 
-Stages are the parts of a method (encoder, posterior, prior, decoder), its views, the families of
-its loss terms, and data, backward, optimizer around them. They are timed from outside, by hooks
-that are there for a few steps only: no method knows of it, and the run ends with the same weights.
+Stages are the parts of a method (encoder, posterior, prior, decoder), its views, its loss terms,
+and data, backward, optimizer around them. They are timed from outside, by hooks that are there for
+a few steps only: no method knows of it, and the run ends with the same weights.
 
-Of the backward pass it is told, too, which stage's forward pass it undoes: autograd numbers its
-nodes as the forward pass makes them, so a range of numbers belongs to each stage.
+The time of the backward pass is also shared out to the stages whose forward pass it undoes:
+autograd numbers its nodes as the forward pass makes them, so a range of numbers belongs to each
+stage.
 """
 
 import os

@@ -102,10 +102,10 @@ def _time_part(part: nn.Module, stage: str, timer: StageTimer, undo: ExitStack) 
 
 
 def _stage_of(value: Any) -> str:
-    """Return the stage of a function: views, or its family of loss terms; "" for other things."""
+    """Return the stage of a function: views, or its loss term; "" for other things."""
     home = getattr(value, "__module__", None) or ""
     if not callable(value) or isinstance(value, type):
         return ""
     if home.startswith("unbraid.objectives."):
-        return f"loss/{home.rpartition('.')[2]}"
+        return f"loss/{value.__name__}"
     return "views" if home.startswith("unbraid.views") else ""

@@ -1,8 +1,8 @@
 """The same words in another voice, or at another speed.
 
 `shift_voice` and `stretch_time` work on one waveform, `warp_bands` on batches of spectrograms for
-which there is no waveform any more. Nothing here is random; whoever calls chooses the amounts, one
-per sequence, and so the same for all of its frames.
+which there is no waveform any more. Their amounts are given, one per sequence;
+`voice_view` draws them.
 """
 
 from importlib import import_module
@@ -14,10 +14,13 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from unbraid.records import Batch
+
 Wave = NDArray[np.float32]
 
 _FLOOR = 1e-4  # magnitude (for waveforms within ±1) below which a spectrum is silence
 _FILLS = 6  # rounds of filling the valleys of a spectrum
+NARROWEST, WIDEST = 0.85, 1.18  # vocal tract length, as a ratio
 
 
 def shift_voice(wave: Wave, rate: int, *, semitones: float, formant: float) -> Wave:
@@ -82,6 +85,17 @@ def warp_bands(x: Float[Tensor, "B T F"], factor: Float[Tensor, " B"]) -> Float[
     high = (low + 1).clamp(max=top)
     share = (place - low)[:, None, :].to(x.dtype)
     return torch.lerp(_pick_bands(x, low), _pick_bands(x, high), share)
+
+
+@torch.no_grad()
+def voice_view(batch: Batch) -> Batch:
+    """Take a converted voice prepared with the data; without one, warp the frequency axis."""
+    if batch.alternatives is not None:
+        n, count = batch.alternatives.shape[:2]
+        chosen = torch.randint(count, (n,), device=batch.x.device)
+        return batch.with_x(batch.alternatives[torch.arange(n, device=batch.x.device), chosen])
+    factor = torch.empty(len(batch), device=batch.x.device).uniform_(NARROWEST, WIDEST)
+    return batch.with_x(warp_bands(batch.x, factor))
 
 
 def _pick_bands(x: Tensor, band: Tensor) -> Tensor:

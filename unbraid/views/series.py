@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unbraid.records import Batch
 from unbraid.shapes import check_axes
 
 
@@ -18,3 +19,9 @@ def scale_channels(x: Float[Tensor, "B T W F"], spread: float = 0.2) -> Float[Te
     if spread < 0:
         raise ValueError(f"spread must not be negative, got {spread}.")
     return x * torch.exp(spread * torch.randn_like(x[:, :1, :1]))  # (B, 1, 1, F)
+
+
+@torch.no_grad()
+def scaled_view(batch: Batch) -> Batch:
+    """Return the sequences with every channel scaled."""
+    return batch.with_x(scale_channels(batch.x))

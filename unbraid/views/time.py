@@ -3,9 +3,16 @@
 An order is (B, T) step numbers; padding keeps its place, so masks need not be touched.
 """
 
+from typing import Literal
+
 import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
+
+
+def static_order(view: Literal["shuffle", "reverse"], h: Tensor, mask: Tensor) -> Tensor:
+    """Return the same steps in another order: static factors are kept, dynamic ones are not."""
+    return shuffle_steps(h, mask) if view == "shuffle" else reverse_steps(h, mask)
 
 
 def shuffle_steps(

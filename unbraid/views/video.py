@@ -14,12 +14,14 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
+from unbraid.records import Batch
 from unbraid.shapes import check_axes
 
 AREA = (0.6, 1.0)  # of the crop; SimCLR's 0.08 would lose the limbs that move
 ASPECT = (3 / 4, 4 / 3)
 SIGMA = (0.1, 1.0)  # of the blur, in pixels of a 64-pixel frame
 GREY_SHARE = 0.2
+STRENGTH = 0.5  # of the colours, s of SimCLR
 LUMA = (0.299, 0.587, 0.114)
 TO_YIQ = (LUMA, (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
 
@@ -30,7 +32,7 @@ Video = Float[Tensor, "B T C H W"]
 def distort(
     x: Float[Tensor, "B T C H W"],
     *,
-    strength: float = 0.5,
+    strength: float = STRENGTH,
     backend: Literal["tensor", "kornia"] = "tensor",
 ) -> Float[Tensor, "B T C H W"]:
     """Return another look at each sequence, the same for all its frames, values in [0, 1].
@@ -46,8 +48,22 @@ def distort(
     check_axes("x", x.shape, "B T C H W")
     if not 0 <= strength <= 1:
         raise ValueError(f"strength must lie between 0 and 1, got {strength}.")
-    if backend == "kornia":
-        return _kornia(x, strength)
+    return _kornia(x, strength) if backend == "kornia" else _distorted(x, strength)
+
+
+@torch.no_grad()
+def video_view(batch: Batch) -> Batch:
+    """Return the sequences with another crop, other colours and another sharpness."""
+    return batch.with_x(_distorted(batch.x, STRENGTH))
+
+
+@torch.no_grad()
+def kornia_view(batch: Batch) -> Batch:
+    """Return the same view, made by kornia."""
+    return batch.with_x(_kornia(batch.x, STRENGTH))
+
+
+def _distorted(x: Video, strength: float) -> Video:
     rows, columns = _crop_and_blur(x)
     x = rows[:, None, None] @ x @ columns[:, None, None].mT
     if x.shape[2] == 3:

@@ -13,7 +13,7 @@ from unbraid.evaluation.protocols.verdict import RECIPE, verdict
 from unbraid.methods import METHODS
 from unbraid.methods.base import Method
 from unbraid.nets import NetConfig
-from unbraid.objectives.divergence import kl_standard
+from unbraid.objectives.elbo import kl_standard
 from unbraid.records import Batch, Codes, Spec
 
 N, T = 48, 6

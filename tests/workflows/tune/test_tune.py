@@ -10,7 +10,7 @@ from tests.workflows.tune.studies import rows, tiny_search
 from unbraid.runs.plan import make_plan
 from unbraid.runs.run import open_run
 from unbraid.runs.source import DataSource
-from unbraid.training.guards import NonFiniteLossError
+from unbraid.training.module import NonFiniteLossError
 from unbraid.workflows.tune import study as tune_study
 from unbraid.workflows.tune import trial as tune_trial
 from unbraid.workflows.tune.report import in_order

@@ -18,7 +18,7 @@ from torch.nn.functional import normalize
 
 from unbraid.data.corpus import Split
 from unbraid.methods.base import Method, VariationalMethod
-from unbraid.objectives.divergence import kl, kl_standard
+from unbraid.objectives.elbo import kl, kl_standard
 from unbraid.objectives.mutual import densities, static_dynamic
 from unbraid.precision import full_precision, inference
 from unbraid.records import Batch, Codes, Gaussian

@@ -31,7 +31,7 @@ from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding
 from unbraid.evaluation.metrics.classification import accuracy, chance
 from unbraid.evaluation.metrics.prediction import auprc, auroc, mae
-from unbraid.latents.heads import run_recurrent
+from unbraid.latents.recurrent import run_recurrent
 from unbraid.records import Factor
 from unbraid.seeding import seed_draws
 

@@ -21,7 +21,7 @@ from torch.nn.functional import normalize
 from unbraid.data.corpus import Split
 from unbraid.methods.base import VariationalMethod
 from unbraid.methods.spyl import pools
-from unbraid.objectives.divergence import flatten_steps, pairwise_kl
+from unbraid.objectives.elbo import flatten_steps, pairwise_kl
 from unbraid.precision import inference
 from unbraid.records import Posterior, Steps
 

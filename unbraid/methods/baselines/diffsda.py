@@ -34,8 +34,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unbraid.latents.posterior import SequencePosterior
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, SequencePosterior
 from unbraid.methods.base import Method, check_sizes
 from unbraid.nets import Encoder, NetConfig, encoder_for
 from unbraid.nets.denoiser import Denoiser

@@ -32,11 +32,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unbraid.latents.hierarchical import HierarchicalPosterior
-from unbraid.latents.prior import StandardPrior
+from unbraid.latents.recurrent import StandardPrior
 from unbraid.latents.stepwise import varying
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.divergence import kl, kl_standard
+from unbraid.objectives.elbo import kl, kl_standard
 from unbraid.parallel.gather import gather
 from unbraid.precision import full_precision
 from unbraid.records import Batch, Gaussian, Scalar, Spec, Terms

@@ -38,7 +38,7 @@ from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.counterfactual import counterfactual
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import (
     Batch,
     Codes,

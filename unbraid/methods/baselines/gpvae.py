@@ -32,7 +32,7 @@ from unbraid.latents.gaussian_process import GPPrior, Kernel
 from unbraid.latents.stepwise import StepPosterior, varying
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.evidence import kl_steps
+from unbraid.objectives.elbo import kl_steps
 from unbraid.records import Batch, Codes, Spec, Terms
 from unbraid.settings import at_least
 

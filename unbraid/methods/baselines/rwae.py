@@ -31,8 +31,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unbraid.latents.posterior import SequencePosterior
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, SequencePosterior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.critic import CodeCritic

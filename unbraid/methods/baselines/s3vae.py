@@ -29,16 +29,15 @@ from typing import ClassVar, Literal
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from unbraid.latents.posterior import SequencePosterior
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior, SequencePosterior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.evidence import negative_elbo
+from unbraid.objectives.elbo import negative_elbo
 from unbraid.objectives.mutual import densities, static_dynamic
 from unbraid.objectives.triplet import triplet
 from unbraid.records import Batch, Codes, Scalar, Spec, Terms
-from unbraid.views import static_order
 from unbraid.views.motion import motion_signal, signal_size
+from unbraid.views.time import static_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

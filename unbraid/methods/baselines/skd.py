@@ -36,12 +36,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.latents.heads import run_recurrent
 from unbraid.latents.koopman import KoopmanState, batch_operator, eigenvalues, pairs
+from unbraid.latents.recurrent import run_recurrent
 from unbraid.latents.stepwise import varying
 from unbraid.methods.base import Method, check_sizes, shown_steps
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.reconstruction import reconstruction_error
+from unbraid.objectives.elbo import reconstruction_error
 from unbraid.objectives.spectral import (
     DynamicRule,
     StaticRule,

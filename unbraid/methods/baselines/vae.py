@@ -28,11 +28,11 @@ Departures:
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from unbraid.latents.prior import StandardPrior
+from unbraid.latents.recurrent import StandardPrior
 from unbraid.latents.stepwise import StepPosterior, varying
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.divergence import kl_standard
+from unbraid.objectives.elbo import kl_standard
 from unbraid.records import Batch, Spec, Terms
 
 

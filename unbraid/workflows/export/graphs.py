@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from unbraid.latents.anchored import AnchoredPrior
-from unbraid.latents.prior import DynamicPrior
+from unbraid.latents.recurrent import DynamicPrior
 from unbraid.methods.base import Method
 from unbraid.nets.steps import folded
 from unbraid.records import Batch, Codes

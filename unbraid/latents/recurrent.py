@@ -1,4 +1,4 @@
-"""q(s | x) and q(d_t | ...) from the features of the whole sequence."""
+"""q(s | x), q(d_t | ...) by recurrent nets over the features, and the prior p(d_t | d_<t)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,57 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from unbraid.latents.heads import GaussianHead, run_recurrent, some_steps
+from unbraid.precision import full_precision
 from unbraid.records import Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]
+
+
+class GaussianHead(nn.Module):
+    """Features -> mean and log-variance, both linear, in fp32 whatever the features are."""
+
+    def __init__(self, features: int, size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(features, 2 * size)
+
+    def forward(self, h: Float[Tensor, "*N H"]) -> Gaussian:
+        """Return the Gaussian of every feature vector."""
+        with full_precision(h.device):
+            mean, log_var = self.linear(h.float()).chunk(2, -1)
+        return Gaussian(mean, log_var)
+
+
+def run_recurrent(
+    rnn: nn.RNNBase, h: Float[Tensor, "B T H"], mask: Bool[Tensor, "B T"]
+) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
+    """Run a recurrent net over the existing steps in one call.
+
+    Returns:
+        the output at every step (zeros at padding) and the last state, both directions joined;
+        the backward direction starts at each sequence's own end.
+    """
+    if mask.all():
+        out, state = rnn(h)
+    else:
+        lengths = mask.sum(1).clamp(min=1).cpu()
+        packed = pack_padded_sequence(h, lengths, batch_first=True, enforce_sorted=False)
+        packed_out, state = rnn(packed)
+        out, _ = pad_packed_sequence(packed_out, batch_first=True, total_length=h.shape[1])
+    last = state[0] if isinstance(state, tuple) else state  # an LSTM also returns its cells
+    directions = 2 if rnn.bidirectional else 1
+    return out, torch.cat(tuple(last[-directions:]), -1)
+
+
+def some_steps(mask: Bool[Tensor, "B T"], few: int) -> Bool[Tensor, "B T"]:
+    """Draw `few` of the steps in `mask` for every sequence, or all if there are no more.
+
+    >>> some_steps(torch.tensor([[True, True, False], [True, False, False]]), 2).tolist()
+    [[True, True, False], [True, False, False]]
+    """
+    keys = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)
+    return mask & (keys.argsort(1).argsort(1) < few)
 
 
 class SequencePosterior(nn.Module):
@@ -158,3 +204,58 @@ def posterior_for(config: Any, features: int) -> Any:
     if config.posterior == "pooled":
         return PooledPosterior(*sizes, static_steps=config.static_steps)
     return POSTERIORS[config.posterior](*sizes)
+
+
+class DynamicPrior(nn.Module):
+    """An LSTM that says how d goes on."""
+
+    def __init__(self, dynamic_dim: int, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.size = dynamic_dim
+        self.lstm = nn.LSTM(dynamic_dim, hidden, layers, batch_first=True)
+        self.head = GaussianHead(hidden, dynamic_dim)
+
+    def forward(self, d: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Gaussian:
+        """Return p(d_t | d_<t) for every t, teacher-forced, in one call.
+
+        The first step sees zeros. Padding at the end needs no care: nothing looks ahead.
+        """
+        earlier = torch.cat([torch.zeros_like(d[:, :1]), d[:, :-1]], 1)
+        return self.head(self.lstm(earlier)[0])
+
+    def rollout(self, n: int, length: int, *, means: bool = False) -> Float[Tensor, "n T D"]:
+        """Draw n trajectories; the only loop over time in the library.
+
+        Args:
+            n: how many.
+            length: number of steps.
+            means: return the means along the drawn path instead of the draws themselves.
+        """
+        d = next(self.parameters()).new_zeros(n, 1, self.size)
+        state, path = None, []
+        for _ in range(length):
+            out, state = self.lstm(d, state)
+            p = self.head(out)
+            d = p.sample()
+            path.append(p.mean if means else d)
+        return torch.cat(path, 1)
+
+
+class StandardPrior(nn.Module):
+    """p(d_t) = N(0, I), every step on its own."""
+
+    like: Tensor
+
+    def __init__(self, dynamic_dim: int) -> None:
+        super().__init__()
+        self.size = dynamic_dim
+        self.register_buffer("like", torch.zeros(()), persistent=False)
+
+    def forward(self, d: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Gaussian:
+        """Return N(0, I) at every step."""
+        return Gaussian(torch.zeros_like(d), torch.zeros_like(d))
+
+    def rollout(self, n: int, length: int, *, means: bool = False) -> Float[Tensor, "n T D"]:
+        """Draw n trajectories; with `means` they are zero."""
+        d = self.like.new_empty(n, length, self.size)
+        return d.zero_() if means else d.normal_()

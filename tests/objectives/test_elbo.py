@@ -1,7 +1,7 @@
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from unbraid.objectives.evidence import kl_dynamic, kl_static, negative_elbo
+from unbraid.objectives.elbo import kl_dynamic, kl_static, negative_elbo
 from unbraid.records import Gaussian, Posterior
 
 MASK = torch.tensor([[True, True, True], [True, False, False]])
