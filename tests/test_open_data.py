@@ -43,11 +43,31 @@ def names(tmp_path) -> dict[str, Any]:
     }
 
 
+def _sounds(folder: Path) -> list[str]:
+    """Recordings of 0.55 s, of which a segment of 0.5 s can be cut."""
+    soundfile = pytest.importorskip("soundfile", reason="needs the extra audio")
+    draws = np.random.default_rng(0)
+    for i in range(COUNT):
+        soundfile.write(folder / f"{i}.wav", 0.1 * draws.normal(size=8800), 16000)
+    return [str(folder / f"{i}.wav") for i in range(COUNT)]
+
+
+def _videos(folder: Path) -> list[str]:
+    pytest.importorskip("av", reason="needs the extra video")
+    from tests.data.readers.films import numbered, write_video
+
+    return [str(write_video(folder / f"{i}.mkv", numbered(8))) for i in range(COUNT)]
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("\n")[0][2:40])
 def test_an_example_of_the_docs_runs(block, names):
     for library in ("datasets", "polars", "pandas"):
         if f"import {library}" in block:
             pytest.importorskip(library, reason=f"{library} is not installed")
+    if "wav_files" in block:
+        names["wav_files"] = _sounds(names["folder"])
+    if "video_files" in block:
+        names["video_files"] = _videos(names["folder"])
     exec(compile(block, "docs/data.md", "exec"), names)
     if "corpus" in names:
         corpus = names["corpus"]

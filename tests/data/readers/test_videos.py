@@ -207,7 +207,7 @@ def test_videos_are_prepared_once_and_again_when_they_change(folder, monkeypatch
     first = read(folder, Config(frames=4))
     assert isinstance(first.x, np.memmap)
     with monkeypatch.context() as patch:
-        patch.setattr(videos, "_build", None)
+        patch.setattr(videos, "write_clips", None)
         assert np.array_equal(read(folder, Config(frames=4)).x, first.x)
     write_video(path, numbered(4, factor=9))
     assert shown(read(folder, Config(frames=4)).x[0], factor=9) == [0, 1, 2, 3]

@@ -63,3 +63,44 @@ def test_the_command_takes_both_options(tmp_path):
 def test_completion_can_be_installed():
     result = CliRunner().invoke(app, ["--help"])
     assert "--install-completion" in result.output
+
+
+def _watch(corpus, folder, name):
+    unbraid.fit(
+        corpus,
+        settings=SETTINGS,
+        out=folder,
+        device="cpu",
+        callbacks=[Previews(corpus.validation, folder, 20)],
+        logger=make_loggers([name], folder),
+    )
+    return folder / "tracking"
+
+
+@pytest.mark.filterwarnings("ignore")  # of the trackers' own making
+def test_mlflow_keeps_terms_and_pictures_in_the_run_folder(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("mlflow", reason="needs the extra mlflow")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    files = list((_watch(corpus, tmp_path, "mlflow") / "mlflow").rglob("*"))
+    (loss,) = [path for path in files if path.parts[-3:] == ("metrics", "train", "loss")]
+    assert len(loss.read_text().splitlines()) >= 2
+    names = sorted(path.name for path in files if path.parent.name == "swap")
+    assert names == ["step-0000020.png", "step-0000040.png"]
+
+
+@pytest.mark.filterwarnings("ignore")  # of the trackers' own making
+def test_wandb_offline_keeps_terms_and_pictures_in_the_run_folder(corpus, tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb", reason="needs the extra wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    folder = _watch(corpus, tmp_path, "wandb") / "wandb"
+    wandb.finish()
+    (run,) = folder.glob("offline-run-*/run-*.wandb")
+    assert b"train/loss" in run.read_bytes()
+    assert len(list(folder.glob("offline-run-*/files/media/images/swap_*.png"))) == 2
+
+
+def test_an_mlflow_server_of_ones_own_is_used(tmp_path, monkeypatch):
+    pytest.importorskip("mlflow", reason="needs the extra mlflow")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "elsewhere").as_uri())
+    (logger,) = make_loggers(["mlflow"], tmp_path / "runs" / "0")
+    assert logger._tracking_uri == (tmp_path / "elsewhere").as_uri()

@@ -4,6 +4,7 @@ Containers may be wrong about the number of their frames and have frames of uneq
 what counts is what the decoder returns, and when it says that a frame is shown.
 """
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -19,6 +20,8 @@ from unbraid.data.readers.pictures import Look, Pixels, Steps, even_steps
 USUAL_RATE = 25.0  # frames per second of a file that does not tell
 _EPSILON = 1e-6  # seconds; times are rounded to the ticks of the container
 
+Source = Path | bytes
+"""A video file, or its contents."""
 Shown = tuple[Any, float, float]  # a decoded frame, from when, until when, in seconds
 
 
@@ -33,24 +36,24 @@ def need_decoder() -> ModuleType:
         ) from None
 
 
-def spread_frames(path: Path, count: int, look: Look) -> tuple[list[Pixels], float]:
+def spread_frames(source: Source, count: int, look: Look) -> tuple[list[Pixels], float]:
     """Return `count` frames spread evenly over a video, or all if it has fewer, and their rate.
 
     Raises:
         ValueError: it cannot be decoded.
     """
-    total = count_packets(path)
-    frames, count_decoded, seconds = _pick(path, even_steps(total, count), look)
+    total = count_packets(source)
+    frames, count_decoded, seconds = _pick(source, even_steps(total, count), look)
     if count_decoded != total:  # now it has been counted
-        frames, count_decoded, seconds = _pick(path, even_steps(count_decoded, count), look)
+        frames, count_decoded, seconds = _pick(source, even_steps(count_decoded, count), look)
     return frames, len(frames) / seconds if seconds > 0 else USUAL_RATE
 
 
-def _pick(path: Path, steps: Steps, look: Look) -> tuple[list[Pixels], int, float]:
+def _pick(source: Source, steps: Steps, look: Look) -> tuple[list[Pixels], int, float]:
     """Return the frames of these numbers, how many there are altogether, and for how long."""
     wanted, frames, index, seconds = set(steps.tolist()), [], 0, 0.0
     draw = _Painter(look)
-    for frame, since, until in _decode(path):
+    for frame, since, until in _decode(source):
         if index in wanted:
             frames.append(draw(frame))
         index += 1
@@ -58,7 +61,7 @@ def _pick(path: Path, steps: Steps, look: Look) -> tuple[list[Pixels], int, floa
     return frames, index, seconds
 
 
-def timed_frames(path: Path, rate: float, look: Look) -> Iterator[Pixels]:
+def timed_frames(source: Source, rate: float, look: Look) -> Iterator[Pixels]:
     """Yield the frame that is shown every 1 / `rate` seconds, or with rate 0 every frame.
 
     Raises:
@@ -66,7 +69,7 @@ def timed_frames(path: Path, rate: float, look: Look) -> Iterator[Pixels]:
     """
     draw = _Painter(look)
     start, step = None, 0
-    for frame, since, until in _decode(path):
+    for frame, since, until in _decode(source):
         if not rate:
             yield draw(frame)
             continue
@@ -76,24 +79,24 @@ def timed_frames(path: Path, rate: float, look: Look) -> Iterator[Pixels]:
             step += 1
 
 
-def count_packets(path: Path) -> int:
+def count_packets(source: Source) -> int:
     """Return how many frames there seem to be, without decoding them."""
-    with _opened(path) as (container, stream):
+    with _opened(source) as (container, stream):
         return sum(packet.size > 0 for packet in container.demux(stream))
 
 
-def frame_rate(path: Path) -> float:
+def frame_rate(source: Source) -> float:
     """Return the frames per second that the container tells."""
-    with _opened(path) as (_, stream):
+    with _opened(source) as (_, stream):
         return float(stream.average_rate or USUAL_RATE)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def _opened(source: Source) -> Iterator[tuple[Any, Any]]:
     """Open a video; whatever fails inside is said in one sentence."""
     av = need_decoder()
     try:
-        with av.open(str(path)) as container:
+        with av.open(io.BytesIO(source) if isinstance(source, bytes) else str(source)) as container:
             if not container.streams.video:
                 raise ValueError("it has no pictures")
             stream = container.streams.video[0]
@@ -104,9 +107,9 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
         raise ValueError(f"it cannot be decoded as video: {message}") from None
 
 
-def _decode(path: Path) -> Iterator[Shown]:
+def _decode(source: Source) -> Iterator[Shown]:
     """Yield every frame and the time for which it is shown."""
-    with _opened(path) as (container, stream):
+    with _opened(source) as (container, stream):
         length = 1 / float(stream.average_rate or USUAL_RATE)
         last, since = None, 0.0
         for frame in container.decode(stream):

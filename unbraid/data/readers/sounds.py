@@ -4,9 +4,10 @@ Every file is mixed to one channel, resampled to one rate and cut into segments 
 Files of a lower rate than the one chosen have nothing in the upper bands: prefer one rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,15 +88,22 @@ def read(path: Path, config: Config) -> Collection:
     root, files = (path, _sounds(path)) if path.is_dir() else (path.parent, [path])
     words = file_labels(files, root, config.pattern)
     segments = _prepare(root, dict(zip(words["name"], files, strict=True)), config.cut)
+    return collect_segments(path.stem, segments, words, config)
+
+
+def collect_segments(
+    title: str, segments: Segments, words: Mapping[str, Sequence[Any]], config: Config
+) -> Collection:
+    """Return segments with the labels of their recordings; `words["name"]` names the recordings."""
     place = {name: number for number, name in enumerate(words["name"])}
     rows = [place[name] for name in segments.names]
+    known = [label for label in config.dynamic if label in words or len(place) > 1]
     words = {label: [column[i] for i in rows] for label, column in words.items()}
-    known = [label for label in config.dynamic if label in words or len(files) > 1]
     labels, static, dynamic = encode_labels(words, dynamic=known)
     labels = {label: column[segments.owner] for label, column in labels.items()}
     labels = {"utterance": segments.owner} | labels
     return Collection(
-        name=path.stem,
+        name=title,
         kind="audio",
         x=segments.x,
         alternatives=segments.alternatives,

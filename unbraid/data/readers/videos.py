@@ -6,19 +6,25 @@ read. Pictures have no time: with a `rate` they count as taken at that rate.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
-from unbraid.data.cache import NewArray, content_key, listing_key, open_or_build
+from unbraid.data.cache import NewArray, Prepared, content_key, listing_key, open_or_build
 from unbraid.data.collection import Collection, SplitConfig
 from unbraid.data.corpus import Array
 from unbraid.data.labels import encode_labels
-from unbraid.data.readers.decoding import frame_rate, need_decoder, spread_frames, timed_frames
+from unbraid.data.readers.decoding import (
+    Source,
+    frame_rate,
+    need_decoder,
+    spread_frames,
+    timed_frames,
+)
 from unbraid.data.readers.own import READERS
 from unbraid.data.readers.paths import file_labels
 from unbraid.data.readers.pictures import PICTURES, Fit, Look, Pixels, even_steps, find_pictures
@@ -82,18 +88,25 @@ def read(path: Path, config: Config) -> Collection:
     prepared = open_or_build(
         "videos",
         _key(root, sources, config),
-        lambda new: _build(dict(zip(words["name"], sources, strict=True)), new, config),
+        lambda new: write_clips(zip(words["name"], sources, strict=True), new, config),
     )
-    skipped = prepared.facts["skipped"]
-    check_skipped(skipped, len(sources), config.broken)
+    check_skipped(prepared.facts["skipped"], len(sources), config.broken)
+    return collect_clips(path.absolute().stem, prepared, words, config)
+
+
+def collect_clips(
+    title: str, prepared: Prepared, words: Mapping[str, Sequence[Any]], config: Config
+) -> Collection:
+    """Return clips with the labels of their videos; `words["name"]` names the videos."""
+    count = len(words["name"])
     files, owner = np.unique(prepared.arrays["owner"], return_inverse=True)
     # Labels of videos that were skipped are no classes.
     words = {label: [column[i] for i in files] for label, column in words.items()}
-    known = [label for label in config.dynamic if label in words or len(sources) > 1]
+    known = [label for label in config.dynamic if label in words or count > 1]
     labels, static, dynamic = encode_labels(words, dynamic=known)
     labels = {label: column[owner] for label, column in labels.items()}
     return Collection(
-        name=path.absolute().stem,
+        name=title,
         kind="video",
         x=prepared.arrays["x"],
         lengths=open_lengths(prepared.arrays["lengths"], config.frames),
@@ -101,7 +114,7 @@ def read(path: Path, config: Config) -> Collection:
         static=static,
         dynamic=dynamic,
         rate=prepared.facts["rate"],
-        skipped=skipped,
+        skipped=prepared.facts["skipped"],
     )
 
 
@@ -137,29 +150,38 @@ def _key(root: Path, sources: list[Path], config: Config) -> str:
     return content_key(listings=listings, version=VERSION, look=repr(config.look), **cut)
 
 
-def _build(sources: dict[str, Path], new: NewArray, config: Config) -> dict[str, Any]:
-    """Fill the arrays `x`, `lengths` and `owner`, the number of the video that a sequence is of."""
+def write_clips(
+    sources: Iterable[tuple[str, Source]], new: NewArray, config: Config
+) -> dict[str, Any]:
+    """Fill the arrays `x`, `lengths` and `owner`, the number of the video that a sequence is of.
+
+    Args:
+        sources: name and file, folder of pictures, or bytes of a file; gone through once.
+        new: makes an array.
+        config: how videos are cut and scaled.
+    """
     owner: list[int] = []
     rates: list[float] = []
     skipped: dict[str, str] = {}
-    if any(not source.is_dir() for source in sources.values()):
-        need_decoder()
+    number = -1
     with new_stack(config.frames, config.look.shape) as stack:
-        for number, (name, source) in enumerate(sources.items()):
+        for number, (name, source) in enumerate(sources):
             before = len(stack)
+            if not _is_folder(source):
+                need_decoder()
             try:
                 rates.append(_append(stack, source, config))
             except ValueError as error:
                 stack.shrink(before)
                 skipped[name] = str(error)
             owner += [number] * (len(stack) - before)
-        check_skipped(skipped, len(sources), config.broken)
+        check_skipped(skipped, number + 1, config.broken)
         stack.store(new)
     new("owner", (len(owner),), np.int64)[:] = owner
     return {"skipped": skipped, "rate": float(np.median(rates))}
 
 
-def _append(stack: Stack, source: Path, config: Config) -> float:
+def _append(stack: Stack, source: Source, config: Config) -> float:
     """Pile up the sequences of one video and return their steps per second."""
     if config.clip == "whole" and not config.rate:
         frames, rate = _spread(source, config)
@@ -188,9 +210,9 @@ def _pieces(steps: Iterator[Pixels], config: Config) -> Iterator[list[Pixels]]:
         least = max(2, -(-config.frames // 2))
 
 
-def _spread(source: Path, config: Config) -> tuple[list[Pixels], float]:
+def _spread(source: Source, config: Config) -> tuple[list[Pixels], float]:
     """Return frames spread over a whole video and their rate."""
-    if not source.is_dir():
+    if not _is_folder(source):
         _refuse_picture(source)
         return spread_frames(source, config.frames, config.look)
     files = find_pictures(source)
@@ -198,21 +220,25 @@ def _spread(source: Path, config: Config) -> tuple[list[Pixels], float]:
     return [config.look.read(files[i]) for i in chosen], USUAL_RATE
 
 
-def _consecutive(source: Path, config: Config) -> Iterator[Pixels]:
+def _consecutive(source: Source, config: Config) -> Iterator[Pixels]:
     """Yield the frames of a video one after the other, at the rate that is asked for."""
-    if source.is_dir():
+    if _is_folder(source):
         return map(config.look.read, find_pictures(source))
     _refuse_picture(source)
     return timed_frames(source, config.rate, config.look)
 
 
-def _refuse_picture(source: Path) -> None:
-    if source.suffix.lower() in PICTURES:
+def _is_folder(source: Source) -> TypeGuard[Path]:
+    return not isinstance(source, bytes) and source.is_dir()
+
+
+def _refuse_picture(source: Source) -> None:
+    if not isinstance(source, bytes) and source.suffix.lower() in PICTURES:
         raise ValueError("one picture is no sequence: give the folder that holds the frames")
 
 
-def _own_rate(source: Path) -> float:
-    return USUAL_RATE if source.is_dir() else frame_rate(source)
+def _own_rate(source: Source) -> float:
+    return USUAL_RATE if _is_folder(source) else frame_rate(source)
 
 
 def _dealt(labels: dict[str, Array], config: Config) -> dict[str, Array]:

@@ -1,4 +1,7 @@
-"""`--logger`: Lightning's trackers by name. All but W&B write to files of the run folder."""
+"""`--logger`: Lightning's trackers by name.
+
+All write to files of the run folder; W&B online and an MLflow server of your own send, too.
+"""
 
 import os
 from collections.abc import Callable, Sequence
@@ -17,7 +20,7 @@ LOGGERS = tuple(PACKAGES)
 
 
 def make_loggers(names: Sequence[str], folder: Path) -> list[Logger]:
-    """Return trackers for a run; nothing is sent anywhere unless `wandb` is asked for and online.
+    """Return trackers for a run; nothing is sent unless `wandb` is asked for and online.
 
     Args:
         names: of `LOGGERS`.
@@ -61,9 +64,12 @@ def log_picture(logger: Logger, name: str, path: Path, step: int) -> None:
 
 
 def _mlflow(folder: Path) -> Any:
+    """Return a tracker whose store is a folder of the run, unless MLFLOW_TRACKING_URI names one."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    where = (folder / "tracking" / "mlflow").absolute().as_uri()
-    return trackers.MLFlowLogger("unbraid", "/".join(folder.parts[-3:]), tracking_uri=where)
+    os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # MLflow 3 prefers a database
+    local = (folder / "tracking" / "mlflow").absolute().as_uri()
+    store = os.environ.get("MLFLOW_TRACKING_URI") or local
+    return trackers.MLFlowLogger("unbraid", "/".join(folder.parts[-3:]), tracking_uri=store)
 
 
 def _require(name: str) -> None:
@@ -71,5 +77,6 @@ def _require(name: str) -> None:
     try:
         import_module(package) if package else None
     except ImportError:
-        extra = f"unbraid[{package}]" if package == "tensorboard" else package
-        raise ValueError(f'--logger {name} needs {package}: pip install "{extra}".') from None
+        raise ValueError(
+            f'--logger {name} needs {package}: pip install "unbraid[{package}]".'
+        ) from None

@@ -22,6 +22,7 @@ from unbraid.data.cache import Arrays, NewArray, content_key, listing_key, open_
 from unbraid.data.collection import Collection
 from unbraid.data.corpus import Array, Corpus
 from unbraid.data.labels import encode_labels
+from unbraid.data.readers.media import from_media, media_columns
 from unbraid.data.readers.paths import LABEL_TABLE, SPLIT_WORDS, file_labels
 from unbraid.data.readers.tables.columns import NONE, Config, find_columns, table_library
 from unbraid.data.readers.tables.files import HEAD, SUFFIXES, table_head, table_parts
@@ -90,38 +91,35 @@ def from_dataset(
     """Return a table of the Hugging Face library `datasets` as a corpus.
 
     Args:
-        dataset: a `Dataset` in long form or with one row per sequence and lists in its cells; or a
-            `DatasetDict` whose keys train, validation and test decide the splits.
+        dataset: a `Dataset` or `IterableDataset` in long form, with one row per sequence and lists
+            in its cells, or with a column of sounds or videos; or a `DatasetDict` whose keys train,
+            validation and test decide the splits.
         name: what to call it.
-        options: of `Config`.
+        options: of `Config`; of the readers of sounds and videos if a column holds such files.
     """
-    _refuse_media(dataset)
+    tables = _named_tables(dataset)
+    if media_columns(tables):
+        several = tables if len(tables) > 1 else {"": next(iter(tables.values()))}
+        return from_media(several, name=name, options=options or {})
     config = build(Config, options or {}, where="from_dataset")
+    parts = [
+        _in_memory(key or name, part, {"split": key} if len(tables) > 1 else {})
+        for key, part in tables.items()
+    ]
+    return _from_memory(parts, name, config).deal(config.split)
+
+
+def _named_tables(dataset: Any) -> dict[str, Any]:
+    """Return split -> table; a table alone has the empty key."""
     if not isinstance(dataset, Mapping):
-        return _from_memory([_in_memory(name, dataset)], name, config).deal(config.split)
+        return {"": dataset}
     keys = [str(key) for key in dataset]
     if not keys or any(key.lower() not in SPLIT_WORDS for key in keys):
         raise ValueError(
             f"the tables of a data set must be called train, validation and test, got "
             f"{', '.join(keys) or 'none'}. Give one of them, or rename them."
         )
-    tables = [
-        _in_memory(key, part, {"split": key} if len(keys) > 1 else {})
-        for key, part in zip(keys, dataset.values(), strict=True)
-    ]
-    return _from_memory(tables, name, config).deal(config.split)
-
-
-def _refuse_media(dataset: Any) -> None:
-    """Say what to do with columns of sounds and videos, which are no numbers in a table."""
-    for table in dataset.values() if isinstance(dataset, Mapping) else [dataset]:
-        for name, feature in (getattr(table, "features", None) or {}).items():
-            kind = type(feature).__name__
-            if kind in ("Audio", "Video"):
-                raise ValueError(
-                    f"column '{name}' holds {kind.lower()}: make each row a sequence and give them "
-                    "to unbraid.from_torch, or read the files themselves: unbraid fit FOLDER."
-                )
+    return dict(zip(keys, dataset.values(), strict=True))
 
 
 def _from_memory(tables: Sequence[_Table], title: str, config: Config) -> Collection:
