@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import platform
 import re
@@ -168,6 +169,21 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path} is damaged: {error}.") from None
     except RecursionError:
         raise ValueError(f"{path} is damaged: it is nested too deeply.") from None
+
+
+def json_values(value: Any) -> Any:
+    """Return a value made of JSON's own types; a number that is not finite becomes None.
+
+    >>> json_values({"a": (1.5, float("nan"))})
+    {'a': [1.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): json_values(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(part) for part in value]
+    if hasattr(value, "dtype"):  # a number of NumPy's
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_ours(path: Path, form: str, what: str) -> dict[str, Any]:

@@ -65,6 +65,14 @@ def proper_share(settings: Any, *names: str) -> None:
             raise ValueError(f"{name} must lie between 0 and 1, got {value}.")
 
 
+def share_below_one(settings: Any, *names: str) -> None:
+    """Raise `ValueError` unless these settings are 0 or more and below 1; for `__post_init__`."""
+    for name in names:
+        value = getattr(settings, name)
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} must be at least 0 and below 1, got {value}.")
+
+
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the leaves of a nested table by their dotted names.
 

@@ -12,6 +12,7 @@ from unbraid.data import load_data
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.judge import Judge, JudgeConfig, fit_judge, load_judge, save_judge
+from unbraid.evaluation.judge.model import _Training
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.records import Batch
 
@@ -86,7 +87,7 @@ def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
 
 def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
     # Every epoch looks worse than the one before: patience ends it, and the first is kept.
-    class Rising(judges._Training):
+    class Rising(_Training):
         def validation_loss(self) -> float:
             super().validation_loss()
             return float(self.step)

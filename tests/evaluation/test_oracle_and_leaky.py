@@ -129,7 +129,7 @@ def test_speakers_are_verified_by_the_code_that_holds_them(model: Method, split:
 def test_a_target_is_predicted_from_the_code_that_holds_it(model: Method, split: Split):
     factor, codes = SPEC.static[0], embed(model, split)
     parts = [code_examples(codes, split, factor, use="d")] * 3
-    (score,) = predict_target(*parts, factor, predictor="linear", seeds=1).scores
+    (score,) = predict_target(parts, factor, predictor="linear", seeds=1).scores
     assert (score.mean > 0.95) == isinstance(model, Leaky)
 
 

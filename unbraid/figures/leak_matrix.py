@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.figures.style import DATA, INK, MODEL, MUTED, panels
+from unbraid.figures.style import DATA, INK, MODEL, MUTED, panels, write_share
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -35,16 +35,7 @@ def leak_matrix(factors: Sequence[Mapping[str, Any]]) -> "matplotlib.figure.Figu
                 linewidth=0,
             )
             axis.add_patch(box)
-            colour = "white" if share > 0.5 else INK
-            axis.text(
-                column,
-                line,
-                f"{100 * share:.0f}",
-                ha="center",
-                va="center",
-                fontsize=9,
-                color=colour,
-            )
+            write_share(axis, column, line, share, size=9)
     axis.set_xticks([0, 1], ["static code s", "dynamic code d"])
     axis.set_yticks(range(len(factors)), [f"{row['factor']} ({row['role']})" for row in factors])
     axis.xaxis.tick_top()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbraid.figures.style import INK, MUTED, panels
+from unbraid.figures.style import INK, MUTED, panels, write_share
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -23,11 +23,8 @@ def mode_matrix(
     values = np.clip(np.array(list(shares.values())).T.reshape(len(names), -1), 0.0, 1.0)
     figure, (axis,) = panels(1, 1, width=2.5 + 0.6 * len(shares), height=1.2 + 0.2 * len(names))
     axis.imshow(values, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    for line, row in enumerate(values):
-        for column, value in enumerate(row):
-            colour = "white" if value > 0.5 else INK
-            text = f"{100 * value:.0f}"
-            axis.text(column, line, text, ha="center", va="center", fontsize=6, color=colour)
+    for (line, column), share in np.ndenumerate(values):
+        write_share(axis, column, line, share, size=6)
     axis.set_xticks(range(len(shares)), list(shares), rotation=30, ha="left")
     axis.set_yticks(range(len(names)), list(names))
     axis.xaxis.tick_top()

@@ -2,14 +2,13 @@
 
 import io
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.files import write_text, write_whole
+from unbraid.files import json_values, write_text, write_whole
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -49,20 +48,7 @@ def save_numbers(path: Path, numbers: Mapping[str, Any]) -> Path:
         target = path.with_suffix(".npz")
         write_whole(target, lambda aside: np.savez_compressed(aside, **arrays))
         return target
-    text = json.dumps(_plain(numbers), indent=1, allow_nan=False)
+    text = json.dumps(json_values(numbers), indent=1, allow_nan=False)
     target = path.with_suffix(".json")
     write_text(target, text + "\n")
     return target
-
-
-def _plain(value: Any) -> Any:
-    """Return a value made of JSON's own types."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

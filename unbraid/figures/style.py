@@ -11,6 +11,7 @@ LINE = "#dcdad4"
 DATA = "#23577f"  # blue: what was measured, or is wanted
 MODEL = "#c2571a"  # rust: what the model says
 FAINT = "#c9c5bb"
+DARK = 0.5  # share of a colour above which text on it is white
 COLOURS = (
     "#23577f",
     "#c2571a",
@@ -72,3 +73,31 @@ def class_colour(place: int, count: int) -> Any:
     from matplotlib import colormaps
 
     return colormaps["turbo"](place / (count - 1))
+
+
+def write_share(axes: Any, column: int, line: int, share: float, *, size: int = 8) -> None:
+    """Write a share in percent into a cell of a matrix, in white on dark cells."""
+    colour = "white" if share > DARK else INK
+    text = f"{100 * share:.0f}"
+    axes.text(column, line, text, ha="center", va="center", fontsize=size, color=colour)
+
+
+def draw_spectrogram(axes: Any, x: Any, *, step: float, limits: tuple[float, float]) -> Any:
+    """Draw features (T, F) over seconds and bands; return the image, for `add_colour_bar`."""
+    return axes.imshow(
+        x.T,
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+        cmap="magma",
+        vmin=limits[0],
+        vmax=limits[1],
+        extent=(0.0, len(x) * step, 0.0, x.shape[1]),
+    )
+
+
+def add_colour_bar(figure: "matplotlib.figure.Figure", image: Any, axes: list[Any]) -> None:
+    """Add a narrow colour bar beside axes that share their colours."""
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.01)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(colors=MUTED, labelsize=8, length=3, width=0.6)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unbraid.precision import Format, Precision
-from unbraid.settings import all_finite, at_least
+from unbraid.settings import all_finite, at_least, share_below_one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +59,13 @@ class TrainingConfig:
             raise ValueError(f"lr must be positive, got {self.lr}.")
         if self.matrix_lr <= 0:
             raise ValueError(f"matrix_lr must be positive, got {self.matrix_lr}.")
-        if not 0 <= self.beta1 < 1:
-            raise ValueError(f"beta1 must be at least 0 and below 1, got {self.beta1}.")
+        share_below_one(self, "beta1")
         at_least(self, 0, "critic_lr")
         if not 0 <= self.lr_end <= 1:
             raise ValueError(f"lr_end must lie between 0 and 1, got {self.lr_end}.")
         if not 0 < self.cooldown <= 1:
             raise ValueError(f"cooldown must be above 0 and at most 1, got {self.cooldown}.")
-        if not 0 <= self.min_gain < 1:
-            raise ValueError(f"min_gain must be at least 0 and below 1, got {self.min_gain}.")
+        share_below_one(self, "min_gain")
         at_least(self, 1, "epochs", "log_every", "validate_every", "checkpoint_every")
         at_least(self, 0, "steps", "max_minutes", "clip", "warmup_steps", "validation_sequences")
         at_least(self, 0, "keep_every", "patience", "min_epochs", "epoch_steps")

@@ -5,8 +5,8 @@ import pytest
 
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding
+from unbraid.evaluation.predictors import Examples
 from unbraid.evaluation.protocols.series_tasks import (
-    Examples,
     TaskRow,
     code_examples,
     predict_target,
@@ -52,15 +52,15 @@ def _scores(row: TaskRow) -> dict[str, float]:
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_a_class_that_is_in_s_is_found_from_s_and_not_from_noise(predictor):
     parts = _three(_told_by_s, ILL)
-    found = _scores(predict_target(*parts, ILL, predictor=predictor, seeds=1))
+    found = _scores(predict_target(parts, ILL, predictor=predictor, seeds=1))
     assert min(found["accuracy"], found["auroc"], found["auprc"]) > 0.97
-    blind = predict_target(*map(_without_s, parts), ILL, predictor=predictor, seeds=1)
+    blind = predict_target([_without_s(part) for part in parts], ILL, predictor=predictor, seeds=1)
     assert _scores(blind)["auroc"] == pytest.approx(0.5, abs=0.12)
     assert {s.metric: s.chance for s in blind.scores}["auroc"] == 0.5
 
 
 def test_several_classes_are_scored_by_accuracy_over_seeds():
-    row = predict_target(*_three(_told_by_s, UNIT), UNIT, seeds=2)
+    row = predict_target(_three(_told_by_s, UNIT), UNIT, seeds=2)
     assert [score.metric for score in row.scores] == ["accuracy"]
     assert row.scores[0].mean > 0.9
     assert 0.3 < row.scores[0].chance < 0.45
@@ -75,7 +75,7 @@ def test_the_net_reads_the_order_of_d():
         d[..., 0] = np.where(mask, way, 1e6)
         return Examples("codes", s, d, mask, target)
 
-    assert _scores(predict_target(*_three(rising), ILL, seeds=1))["accuracy"] == 1.0
+    assert _scores(predict_target(_three(rising), ILL, seeds=1))["accuracy"] == 1.0
 
 
 def _rain(n: int, seed: int) -> Examples:
@@ -87,7 +87,7 @@ def _rain(n: int, seed: int) -> Examples:
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_a_number_per_step_is_regressed_and_masked_steps_do_not_count(predictor):
     parts = _three(_rain)
-    row = predict_target(*parts, RAIN, predictor=predictor, seeds=1)
+    row = predict_target(parts, RAIN, predictor=predictor, seeds=1)
     assert row.examples == parts[2].mask.sum()
     assert row.scores[0].metric == "mae"
     assert row.scores[0].mean < 0.3 * row.scores[0].chance
@@ -98,7 +98,7 @@ def test_chance_of_a_number_is_the_error_of_the_training_median():
     steps = np.zeros((4, 2, 1), np.float32), np.ones((4, 2), bool)
     train = Examples("codes", empty, *steps, np.array([0.0, 1.0, 3.0, 100.0]))
     test = Examples("codes", empty, *steps, np.array([2.0, 3.0, 6.0, np.nan]))
-    row = predict_target(train, train, test, Factor(name="n", classes=0), predictor="linear")
+    row = predict_target([train, train, test], Factor(name="n", classes=0), predictor="linear")
     assert row.examples == 3
     assert row.scores[0].chance == pytest.approx((0 + 1 + 4) / 3)  # the median is 2
     # Codes that say nothing: ridge predicts the mean, 26.
@@ -112,9 +112,9 @@ def test_one_seed_gives_one_result_and_leaves_other_draws_alone():
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    first = predict_target(*parts, ILL, seeds=1)
+    first = predict_target(parts, ILL, seeds=1)
     assert torch.equal(torch.rand(1), expected)
-    assert first == predict_target(*parts, ILL, seeds=1)
+    assert first == predict_target(parts, ILL, seeds=1)
 
 
 def _split(n: int = 60) -> Split:
@@ -140,7 +140,7 @@ def test_raw_values_are_a_reference_with_gaps_as_zeros_and_flags():
     assert part.d.shape == (20, T, 8)
     assert (part.d[..., :4][part.d[..., 4:] == 0] == 0).all()
     assert not part.mask[:, 4].any()
-    assert _scores(predict_target(*parts, ILL, predictor="linear"))["accuracy"] == 1.0
+    assert _scores(predict_target(parts, ILL, predictor="linear"))["accuracy"] == 1.0
 
 
 def test_a_code_can_be_used_alone():
@@ -155,4 +155,4 @@ def test_a_target_nobody_knows_is_refused():
     part = _told_by_s(6, 0, ILL)
     unknown = Examples("codes", part.s, part.d, part.mask, np.full(6, -1))
     with pytest.raises(ValueError, match="'ill' must be known in every split"):
-        predict_target(part, unknown, part, ILL)
+        predict_target([part, unknown, part], ILL)

@@ -20,7 +20,7 @@ from unbraid.data.corpus import Corpus
 from unbraid.data.generated.corpora import series_corpus, sticky_states
 from unbraid.records import Factor
 from unbraid.safety.limits import check_generated
-from unbraid.settings import at_least
+from unbraid.settings import at_least, share_below_one
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,8 +58,7 @@ class Config:
             self.train + self.validation + self.test,
             16 * self.windows * self.window * len(CHANNELS),
         )
-        if not 0.0 <= self.missing < 1.0:
-            raise ValueError(f"missing must be at least 0 and below 1, got {self.missing}.")
+        share_below_one(self, "missing")
 
 
 def load(config: Config) -> Corpus:

@@ -38,7 +38,7 @@ from unbraid.data.download import Publisher
 from unbraid.data.published import Progress, Published
 from unbraid.data.windows import cut_windows
 from unbraid.records import Factor
-from unbraid.settings import at_least, proper_share
+from unbraid.settings import at_least, proper_share, share_below_one
 
 HOURS = 28 * 24  # of a sequence
 TEST_YEAR = 2016
@@ -110,8 +110,7 @@ class Config:
         if self.window > HOURS:
             raise ValueError(f"window must be at most {HOURS} hours, got {self.window}.")
         proper_share(self, "validation")
-        if not 0 <= self.broken < 1:
-            raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
+        share_below_one(self, "broken")
 
 
 def load(config: Config, *, progress: Progress | None = None) -> Corpus:

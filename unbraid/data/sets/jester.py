@@ -28,7 +28,7 @@ from unbraid.data.published import Progress, Published
 from unbraid.data.readers.pictures import Look, Pixels, even_steps, find_pictures
 from unbraid.data.readers.stacks import check_skipped, new_stack, read_all
 from unbraid.records import Factor
-from unbraid.settings import proper_share
+from unbraid.settings import proper_share, share_below_one
 
 GESTURES = (
     "Pushing Hand Away",
@@ -68,8 +68,7 @@ class Config:
 
     def __post_init__(self) -> None:
         proper_share(self, "validation")
-        if not 0 <= self.broken < 1:
-            raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
+        share_below_one(self, "broken")
 
 
 @dataclass(frozen=True, slots=True)

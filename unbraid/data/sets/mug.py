@@ -43,7 +43,7 @@ from unbraid.data.readers.pictures import (
 )
 from unbraid.data.readers.stacks import check_skipped, new_stack, read_all
 from unbraid.records import Factor
-from unbraid.settings import proper_share
+from unbraid.settings import proper_share, share_below_one
 
 EXPRESSIONS = ("anger", "fear", "disgust", "happiness", "sadness", "surprise")
 FRAMES = 15
@@ -82,8 +82,7 @@ class Config:
 
     def __post_init__(self) -> None:
         proper_share(self, "test", "validation")
-        if not 0 <= self.broken < 1:
-            raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
+        share_below_one(self, "broken")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from unbraid.data.sets.intensive_care import (
 )
 from unbraid.data.windows import cut_windows
 from unbraid.records import Factor
-from unbraid.settings import at_least, proper_share
+from unbraid.settings import at_least, proper_share, share_below_one
 
 PUBLISHED = {"a": (4000, 554), "b": (4000, 568), "c": (4000, 585)}  # records, deaths
 LABELS = ("mortality", "icu_type", "age", "gender", "record")
@@ -77,8 +77,7 @@ class Config:
     def __post_init__(self) -> None:
         at_least(self, 1, "window", "hours")
         proper_share(self, "test", "validation")
-        if not 0 <= self.broken < 1:
-            raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
+        share_below_one(self, "broken")
         if not self.sets or len(set(self.sets)) < len(self.sets):
             raise ValueError(f"sets must name some of a, b, c, each once, got {list(self.sets)}.")
 

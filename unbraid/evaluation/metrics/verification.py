@@ -48,9 +48,18 @@ def equal_error_rate(scores: NDArray[Any], same: NDArray[Any]) -> float:
     0.5
     """
     _, accept, reject = det_curve(scores, same)
-    lead = accept - reject  # falls strictly from 1 to -1
-    before = int(np.flatnonzero(lead >= 0)[-1])
-    share = lead[before] / (lead[before] - lead[before + 1])
+    return equal_rate(accept, reject)
+
+
+def equal_rate(accept: NDArray[Any], reject: NDArray[Any]) -> float:
+    """Return the rate at which both are equal, on straight lines between thresholds.
+
+    >>> equal_rate(np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 0.5]))
+    0.25
+    """
+    difference = accept - reject  # falls strictly from 1 to -1
+    before = int(np.flatnonzero(difference >= 0)[-1])
+    share = difference[before] / (difference[before] - difference[before + 1])
     return float(accept[before] + share * (accept[before + 1] - accept[before]))
 
 

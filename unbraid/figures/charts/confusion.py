@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.style import INK, MUTED, panels
+from unbraid.figures.style import INK, MUTED, panels, write_share
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
 MOST_NUMBERS = 12  # more classes than this leave no room for numbers and names
-DARK = 0.55  # a share above this is written in white
 
 
 def confusion_matrix(
@@ -69,12 +68,4 @@ def row_shares(counts: NDArray[Any]) -> NDArray[np.float64]:
 def _numbers(axis: Any, shares: NDArray[np.float64]) -> None:
     for (line, column), share in np.ndenumerate(shares):
         if share > 0:
-            axis.text(
-                column,
-                line,
-                f"{100 * share:.0f}",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="white" if share > DARK else INK,
-            )
+            write_share(axis, column, line, share)

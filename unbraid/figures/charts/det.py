@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbraid.evaluation.metrics.verification import equal_rate
 from unbraid.figures.style import COLOURS, FAINT, LINE, MUTED, panels, style_axes
 
 if TYPE_CHECKING:
@@ -50,18 +51,6 @@ def det_plot(curves: Mapping[str, tuple[Floats, Floats, Floats]]) -> "matplotlib
     )
     legend.get_title().set_color(MUTED)
     return figure
-
-
-def equal_rate(accept: Floats, reject: Floats) -> float:
-    """Return the rate at which both are equal, on straight lines between thresholds.
-
-    >>> equal_rate(np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 0.5]))
-    0.25
-    """
-    lead = accept - reject
-    before = int(np.flatnonzero(lead >= 0)[-1])
-    share = lead[before] / (lead[before] - lead[before + 1])
-    return float(accept[before] + share * (accept[before + 1] - accept[before]))
 
 
 def _deviates(axis: Any, name: str) -> None:

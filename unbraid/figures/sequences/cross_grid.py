@@ -6,7 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.figures.sequences.frames import GAP, PAPER, Pixels, frame_grid, gif_bytes
-from unbraid.figures.style import DATA, INK, LINE, MODEL, MUTED, panels
+from unbraid.figures.style import (
+    DATA,
+    INK,
+    LINE,
+    MODEL,
+    MUTED,
+    add_colour_bar,
+    draw_spectrogram,
+    panels,
+)
 from unbraid.shapes import ShapeError, check_axes
 
 if TYPE_CHECKING:
@@ -60,26 +69,15 @@ def cross_spectrograms(
     sheet = _sheet(decoded, statics, dynamics, np.nan)
     lines, columns, T, F = sheet.shape
     figure, axes = panels(lines * columns, columns, width=max(1.3, 9 / columns), height=1.25)
-    low, high = float(np.nanmin(sheet)), float(np.nanmax(sheet))
+    limits = float(np.nanmin(sheet)), float(np.nanmax(sheet))
     for i, (axis, x) in enumerate(zip(axes, sheet.reshape(-1, T, F), strict=True)):
         line, column = divmod(i, columns)
         if not i:
             axis.set_axis_off()
             continue
-        image = axis.imshow(
-            x.T,
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-            cmap="magma",
-            vmin=low,
-            vmax=high,
-            extent=(0.0, T * step, 0.0, F),
-        )
+        image = draw_spectrogram(axis, x, step=step, limits=limits)
         _edge(axis, (line, column), last=lines - 1)
-    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.01)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=MUTED, labelsize=8, length=3, width=0.6)
+    add_colour_bar(figure, image, axes)
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.figures.style import MUTED, panels, style_axes
+from unbraid.figures.style import MUTED, add_colour_bar, draw_spectrogram, panels, style_axes
 from unbraid.shapes import check_axes
 
 if TYPE_CHECKING:
@@ -34,16 +34,7 @@ def spectrogram_grid(
     high = max(float(np.nanmax(x)) for _, x in rows)
     longest = max(len(x) for _, x in rows)
     for axis, (label, x) in zip(axes, rows, strict=True):
-        image = axis.imshow(
-            x.T,
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-            cmap="magma",
-            vmin=low,
-            vmax=high,
-            extent=(0.0, len(x) * step, 0.0, x.shape[1]),
-        )
+        image = draw_spectrogram(axis, x, step=step, limits=(low, high))
         axis.set_xlim(0.0, longest * step)
         style_axes(axis, label)
     for i, axis in enumerate(axes):
@@ -51,7 +42,5 @@ def spectrogram_grid(
         axis.tick_params(labelbottom=below)
         axis.set_xlabel("seconds" if below else "")
     figure.supylabel("band", fontsize=8, color=MUTED)
-    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.01)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=MUTED, labelsize=8, length=3, width=0.6)
+    add_colour_bar(figure, image, axes)
     return figure

@@ -60,6 +60,7 @@ from unbraid.records import (
     Terms,
     back_in_place,
 )
+from unbraid.settings import share_below_one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,7 @@ class SKDConfig:
 
     def __post_init__(self) -> None:
         check_sizes(self)
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}.")
+        share_below_one(self, "dropout")
 
 
 class SKD(Method):

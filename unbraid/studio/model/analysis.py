@@ -1,7 +1,7 @@
 """Maps, directions and leaks of an opened run, as plain values for the page."""
 
 from dataclasses import asdict
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from unbraid.data.checks.balance import value_name
 from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.embedding_map import tsne_points
 from unbraid.evaluation.protocols.separation import flat_dynamic, relative_error, separate
-from unbraid.files import read_json
+from unbraid.files import json_values, read_json
 from unbraid.studio.model.confidence import rank_by_confidence
 from unbraid.studio.model.directions import Direction, label_directions, principal_directions
 from unbraid.studio.model.subject import Subject
@@ -38,12 +38,13 @@ def map_points(subject: Subject, code: Code, way: str) -> Facts:
 
 
 def _pca(codes: NDArray[Any]) -> NDArray[np.float64]:
+    from sklearn.decomposition import PCA
+
     if len(codes) < 3:
         raise ValueError(f"a map wants three codes at least, got {len(codes)}.")
-    centred = codes.astype(np.float64) - codes.mean(0)
-    left, values, _ = np.linalg.svd(centred, full_matrices=False)
-    points = left[:, :2] * values[:2]
-    return points if points.shape[1] == 2 else np.hstack([points, np.zeros_like(points)])
+    axes = min(2, codes.shape[1])
+    points = PCA(axes, svd_solver="full").fit_transform(codes.astype(np.float64))
+    return np.pad(points, ((0, 0), (0, 2 - axes)))
 
 
 def find_directions(subject: Subject) -> dict[str, Direction]:
@@ -79,7 +80,7 @@ def leak_matrix(subject: Subject) -> Facts:
     measured = run_metrics(subject)
     if "separation" in measured:
         facts = {"separation": measured["separation"], "verdict": measured["verdict"][0]}
-        return _plain(facts | {"source": "metrics.json", "error": measured["relative_error"]})
+        return json_values(facts | {"source": "metrics.json", "error": measured["relative_error"]})
     method, split = subject.needs_model(), subject.needs_split()
     error = relative_error(method, split, limit=250)
     try:
@@ -92,7 +93,7 @@ def leak_matrix(subject: Subject) -> Facts:
         "source": "",
         "error": error,
     }
-    return _plain(facts)
+    return json_values(facts)
 
 
 def leak_cell(subject: Subject, factor: str, code: Code, classifier: str) -> Facts:
@@ -133,14 +134,3 @@ def run_metrics(subject: Subject) -> Facts:
     metrics = read_json(path)
     wanted = {"verdict", "relative_error"}
     return metrics if isinstance(metrics, dict) and wanted <= set(metrics) else {}
-
-
-def _plain(value: Any) -> Any:
-    """Return values as JSON has them: no NaN."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return cast(Any, value) if np.isfinite(value) else None
-    return value

@@ -12,13 +12,12 @@ import unbraid
 from unbraid.data.corpus import Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.manipulate import Embedding, embed
+from unbraid.evaluation.predictors import Examples, Predictor
 from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
 from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
 from unbraid.evaluation.protocols.series_tasks import (
-    Examples,
-    Predictor,
     code_examples,
     predict_target,
     raw_examples,
@@ -280,16 +279,9 @@ def _predict(job: Job, factor: Factor, coded: list[Examples], raw: list[Examples
     """Predict one factor by every predictor; each list is of training, validation and test."""
     kinds = (job.suite.code_predictors, job.suite.raw_predictors)
     rows = []
-    for (train, validation, test), predictors in zip((coded, raw), kinds, strict=True):
+    for parts, predictors in zip((coded, raw), kinds, strict=True):
         for predictor in predictors:
-            row = predict_target(
-                train,
-                validation,
-                test,
-                factor,
-                predictor=predictor,
-                seeds=job.suite.task_seeds,
-            )
+            row = predict_target(parts, factor, predictor=predictor, seeds=job.suite.task_seeds)
             rows.append(asdict(row))
     return rows
 

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from unbraid.data.corpus import Corpus
 from unbraid.evaluation.manipulate import Embedding, embed
+from unbraid.evaluation.predictors import Examples
 from unbraid.evaluation.protocols.content import ContentResult, probe_content
 from unbraid.evaluation.protocols.probes import probe
 from unbraid.evaluation.protocols.separation import relative_error, separate
 from unbraid.evaluation.protocols.series_tasks import (
-    Examples,
     code_examples,
     predict_target,
     raw_examples,
@@ -111,15 +111,9 @@ class RunMetrics:
         factors = {factor.name: factor for factor in (*spec.static, *spec.dynamic)}
         factor = factors[_one_of(name, factors, spec.name)]
         first = self.repeats * self.seed if self.method is None else 0
-        train, validation, test = (self._examples(split, factor, code) for split in SPLITS)
-        row = predict_target(
-            train,
-            validation,
-            test,
-            factor,
-            predictor=predictor,
-            seeds=range(first, first + self.repeats),
-        )
+        parts = [self._examples(split, factor, code) for split in SPLITS]
+        seeds = range(first, first + self.repeats)
+        row = predict_target(parts, factor, predictor=predictor, seeds=seeds)
         return {score.metric: score.mean for score in row.scores}
 
     def _examples(self, split: str, factor: Any, code: Any) -> Examples:

@@ -14,7 +14,7 @@ from unbraid.data.corpus import Corpus
 from unbraid.evaluation.metrics.agreement import regret, spearman
 from unbraid.figures.charts.agreement import agreement_figure
 from unbraid.figures.save import save_figure
-from unbraid.files import write_text
+from unbraid.files import json_values, write_text
 from unbraid.runs.run import Run
 from unbraid.runs.splits import check_splits
 from unbraid.workflows.tune.labels import Scores, labelled_scores
@@ -69,7 +69,7 @@ def agree(study: Study, search: Search, *, device: str = "cpu") -> Results:
         ],
         "unbraid": unbraid.__version__,
     }
-    write_text(study.folder / "agreement.json", json.dumps(_plain(agreement), indent=1))
+    write_text(study.folder / "agreement.json", json.dumps(json_values(agreement), indent=1))
     main = scores[agreement["main"]]
     costs = {NAMES[name]: cost for name, cost in free.items()}
     figure = agreement_figure(costs, main, agreement["main"])
@@ -126,14 +126,3 @@ def agreement_table(agreement: Results) -> ScreenTable:
         alike = f"{r['spearman']:+.2f}" if np.isfinite(r["spearman"]) else "-"
         table.add_row(r["metric"], NAMES[r["criterion"]], alike, *cells)
     return table
-
-
-def _plain(value: Any) -> Any:
-    """Return JSON's own types; a correlation of equal numbers, which is none, becomes null."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return float(value) if np.isfinite(value) else None
-    return value

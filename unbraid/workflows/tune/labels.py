@@ -86,7 +86,7 @@ def _scores(coded: list[tuple[Embedding, Split]], factor: Factor) -> Iterator[Sc
     """Yield the scores of one target; none if it is not known where it must be."""
     try:
         train, choose, held = (code_examples(codes, split, factor) for codes, split in coded)
-        yield from predict_target(train, choose, held, factor, predictor="linear", seeds=1).scores
+        yield from predict_target([train, choose, held], factor, predictor="linear", seeds=1).scores
     except (KeyError, ValueError):
         return
 

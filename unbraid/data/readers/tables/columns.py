@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.collection import SplitConfig
-from unbraid.settings import at_least, closest
+from unbraid.settings import at_least, closest, share_below_one
 
 NONE = "none"  # there is no such column, and none is to be guessed
 _THINGS = (
@@ -45,8 +45,7 @@ class Config:
 
     def __post_init__(self) -> None:
         at_least(self, 0, "length", "piece", "window")
-        if not 0 <= self.broken < 1:
-            raise ValueError(f"broken must be at least 0 and below 1, got {self.broken}.")
+        share_below_one(self, "broken")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
