@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 import torch
 
@@ -11,11 +14,18 @@ from unbraid.latents.recurrent import (
 LENGTHS = (5, 3, 2, 4)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
 EVERY = torch.ones(4, 5, dtype=torch.bool)
-POSTERIORS = [SequencePosterior, FullPosterior, FactorisedPosterior, PooledPosterior]
+CentredPosterior = partial(PooledPosterior, centred=True)
+POSTERIORS = [
+    SequencePosterior,
+    FullPosterior,
+    FactorisedPosterior,
+    PooledPosterior,
+    CentredPosterior,
+]
 
 
 @pytest.mark.parametrize("cls", POSTERIORS)
-def test_padding_changes_neither_posterior(cls: type):
+def test_padding_changes_neither_posterior(cls: Callable[..., torch.nn.Module]):
     posterior, h = cls(3, 6, 2, 4), torch.randn(4, 5, 3)
     q = posterior(h, MASK)
     for i, length in enumerate(LENGTHS):
@@ -64,6 +74,15 @@ def test_a_pooled_static_code_does_not_depend_on_the_order_of_steps():
     posterior, h = PooledPosterior(3, 6, 2, 4), torch.randn(4, 5, 3)
     order = torch.tensor([3, 0, 4, 1, 2])
     torch.testing.assert_close(posterior(h[:, order], EVERY).s.mean, posterior(h, EVERY).s.mean)
+
+
+def test_a_centred_d_does_not_depend_on_what_is_the_same_at_every_step():
+    h, shift = torch.randn(4, 5, 3), torch.randn(4, 1, 3)
+    centred = CentredPosterior(3, 6, 2, 4)
+    torch.testing.assert_close(centred(h + shift, MASK).d.mean[MASK], centred(h, MASK).d.mean[MASK])
+    assert not torch.allclose(centred(h + shift, MASK).s.mean, centred(h, MASK).s.mean)
+    pooled = PooledPosterior(3, 6, 2, 4)
+    assert not torch.allclose(pooled(h + shift, EVERY).d.mean, pooled(h, EVERY).d.mean)
 
 
 def test_with_static_steps_training_reads_s_from_so_many_steps_and_encoding_from_all():

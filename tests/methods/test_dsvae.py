@@ -2,13 +2,20 @@ import pytest
 import torch
 
 from tests.conformance.toys import KINDS, total, toy_batch, toy_method
-from unbraid.latents.recurrent import FactorisedPosterior, FullPosterior, SequencePosterior
+from unbraid.latents.recurrent import (
+    FactorisedPosterior,
+    FullPosterior,
+    PooledPosterior,
+    SequencePosterior,
+)
 from unbraid.objectives.elbo import kl, kl_standard, reconstruction_error
 
 POSTERIORS = {
     "sequence": SequencePosterior,
     "full": FullPosterior,
     "factorised": FactorisedPosterior,
+    "pooled": PooledPosterior,
+    "centred": PooledPosterior,
 }
 
 

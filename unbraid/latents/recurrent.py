@@ -49,6 +49,12 @@ def run_recurrent(
     return out, torch.cat(tuple(last[-directions:]), -1)
 
 
+def mean_features(h: Float[Tensor, "B T H"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B H"]:
+    """Return the mean of the features of the existing steps of every sequence."""
+    exists = mask[..., None]
+    return (h * exists).sum(1) / exists.sum(1).clamp(min=1)
+
+
 def some_steps(mask: Bool[Tensor, "B T"], few: int) -> Bool[Tensor, "B T"]:
     """Draw `few` of the steps in `mask` for every sequence, or all if there are no more.
 
@@ -130,6 +136,11 @@ class PooledPosterior(nn.Module):
     A mean still tells how often something was where. With `static_steps`, training reads s from so
     many steps, drawn anew each time: what only the others show cannot be relied on. A method may
     set it while training.
+
+    With `centred`, the LSTM of d reads features less their mean over the sequence: what is the same
+    at every step never reaches d, in place of a KL term that would have to drive it out. Networks
+    for converting voices normalise over time for the same reason (Chou, Yeh and Lee, Interspeech
+    2019). What lasts for a whole sequence is then told by s alone.
     """
 
     def __init__(
@@ -140,9 +151,10 @@ class PooledPosterior(nn.Module):
         hidden: int,
         *,
         static_steps: int = 0,
+        centred: bool = False,
     ) -> None:
         super().__init__()
-        self.static_steps = static_steps
+        self.static_steps, self.centred = static_steps, centred
         self.step = nn.Sequential(nn.Linear(features, hidden), nn.ReLU())
         self.static_head = GaussianHead(hidden, static_dim)
         self.tracker = nn.LSTM(features, hidden, batch_first=True)
@@ -150,16 +162,15 @@ class PooledPosterior(nn.Module):
 
     def forward(self, h: Features, mask: Steps) -> Posterior:
         """Return both posteriors."""
-        tracked, _ = run_recurrent(self.tracker, h, mask)
+        moving = h - mean_features(h, mask)[:, None] if self.centred else h
+        tracked, _ = run_recurrent(self.tracker, moving, mask)
         return Posterior(self.static(h, mask), self.dynamic_head(tracked))
 
     def static(self, h: Features, mask: Steps) -> Gaussian:
         """Return q(s | x) alone; the order of steps does not matter to it."""
         if self.static_steps and self.training:
             mask = some_steps(mask, self.static_steps)
-        exists = mask[..., None]
-        pooled = (self.step(h) * exists).sum(1) / exists.sum(1).clamp(min=1)
-        return self.static_head(pooled)
+        return self.static_head(mean_features(self.step(h), mask))
 
 
 class PlacedPosterior(nn.Module):
@@ -201,8 +212,9 @@ POSTERIORS: dict[str, type[nn.Module]] = {
 def posterior_for(config: Any, features: int) -> Any:
     """Return the posterior that a method's settings ask for."""
     sizes = (features, config.static_dim, config.dynamic_dim, config.net.hidden)
-    if config.posterior == "pooled":
-        return PooledPosterior(*sizes, static_steps=config.static_steps)
+    if config.posterior in ("pooled", "centred"):
+        centred = config.posterior == "centred"
+        return PooledPosterior(*sizes, static_steps=config.static_steps, centred=centred)
     return POSTERIORS[config.posterior](*sizes)
 
 

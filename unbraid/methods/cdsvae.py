@@ -51,7 +51,7 @@ class CDSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled"] = "sequence"
+    posterior: Literal["sequence", "pooled", "centred"] = "sequence"
     mi: Literal["contrastive", "mws"] = "contrastive"
     static_view: Literal["shuffle", "reverse", "none"] = "shuffle"
     dynamic_view: ViewName = "auto"

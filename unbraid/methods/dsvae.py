@@ -10,8 +10,8 @@ Letters: f, s -> s; z_t -> d_t; alpha (weight of the KLs) -> w_kl_static, w_kl_d
 
 Departures: `posterior="sequence"` (bi-LSTM, then a forward RNN) is the network of the later
 papers' re-runs and the default; "full" and "factorised" are the two of the original paper, the
-former conditioned on the mean of q(s | x); "pooled" is our own. Both KLs have a weight, 1 in the
-paper.
+former conditioned on the mean of q(s | x); "pooled" and "centred" are our own. Both KLs have a
+weight, 1 in the paper.
 """
 
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class DSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled", "full", "factorised"] = "sequence"
+    posterior: Literal["sequence", "pooled", "centred", "full", "factorised"] = "sequence"
     static_steps: int = 0  # pooled: steps s is read from once d is warm, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once

@@ -19,7 +19,7 @@ Departures:
 * With `partner="batch"` the other factor comes from another sequence's posterior instead of the
   prior, and all 2n members serve both factors.
 * `positives="self"` takes the anchor's own regenerated code, as the authors' code does.
-* `posterior="pooled"` is our own; see `latents/recurrent.py`.
+* `posterior="pooled"` and `"centred"` are our own; see `latents/recurrent.py`.
 * No gradient passes through the bank unless `bank_gradient` (1896 GFLOP per step); generated
   sequences do not move BatchNorm's running statistics.
 """
@@ -51,7 +51,7 @@ class SPYLConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled"] = "sequence"
+    posterior: Literal["sequence", "pooled", "centred"] = "sequence"
     negatives: Pool = "farthest"
     positives: Literal["pool", "self"] = "pool"
     views: Literal["predictive", "reparametrised"] = "predictive"

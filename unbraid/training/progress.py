@@ -7,7 +7,8 @@ import lightning
 import torch
 from lightning import Trainer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
 
 from unbraid.data.corpus import Corpus
 from unbraid.precision import native_bf16
@@ -16,10 +17,11 @@ from unbraid.training.callbacks import Clock, LogBook
 from unbraid.training.validation import Validation
 
 SECONDS_BETWEEN_LINES = 15.0
+WIDE = 150  # columns of a terminal that has room for every term of the loss
 
 
 class Display(lightning.Callback):
-    """Shows step, minutes, speed and every term of the loss."""
+    """Shows step, time left, speed and the terms of the loss; of a narrow terminal the loss alone."""
 
     def __init__(
         self, console: Console, book: LogBook, clock: Clock, validation: Validation, steps: int
@@ -28,11 +30,10 @@ class Display(lightning.Callback):
         self.steps, self.shown, self.said = steps, 0.0, 0
         self.began, self.first, self.sequences = 0.0, 0, 0
         self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, ratio=1)),
+            BarColumn(bar_width=12),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True)),
             console=console,
             disable=not console.is_terminal,
         )
@@ -54,7 +55,7 @@ class Display(lightning.Callback):
         self.said = len(self.book.notes)
         self.bar.update(self.task, completed=step, total=self.end, left=self.left(step))
         if step % self.book.every == 0:
-            self.bar.update(self.task, description=self.line(step))
+            self.bar.update(self.task, description=self.description())
             late = time.monotonic() - self.shown > SECONDS_BETWEEN_LINES
             if not self.console.is_terminal and late:
                 self.shown = time.monotonic()
@@ -82,15 +83,19 @@ class Display(lightning.Callback):
         return f"{bound}{minutes}:{rest:02d} left"
 
     def line(self, step: int) -> str:
-        """Return one line that says how it stands."""
-        hidden = ("step", "minutes")
-        terms = "  ".join(f"{k} {v:.4g}" for k, v in self.book.row.items() if k not in hidden)
+        """Return one line that says how it stands, for output that is no terminal."""
+        head = f"step {step}/{self.end}  {self.clock.minutes:.1f} min  {self.left(step)}"
+        return f"{head}  {self.description()}"
+
+    def description(self) -> str:
+        """Return speed and losses, as many as there is room for beside the bar."""
+        row, held_out = self.book.row, self.validation.row.get("loss")
+        roomy = not self.console.is_terminal or self.console.width >= WIDE
+        names = [name for name in row if name not in ("step", "minutes")] if roomy else ["loss"]
+        parts = [f"{name} {row[name]:.4g}" for name in names]
+        parts += [] if held_out is None else [f"validation {held_out:.4g}"]
         speed = self.sequences / max(1e-9, time.monotonic() - self.began)
-        held_out = self.validation.row.get("loss")
-        tail = "" if held_out is None else f"  validation {held_out:.4g}"
-        head = f"step {step}/{self.end}  {self.clock.minutes:.1f} min"
-        head += f"  {'' if self.console.is_terminal else self.left(step)}  {speed:.1f} seq/s"
-        return f"{head}  {terms}{tail}"
+        return "  ".join([f"{speed:.1f} seq/s", *parts] if roomy else parts)
 
     def teardown(self, trainer: Trainer, module: Any, stage: str) -> None:
         self.bar.stop()
