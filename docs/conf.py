@@ -6,6 +6,7 @@ import unbraid
 
 project = "unbraid"
 author = "The unbraid developers"
+project_copyright = author
 release = version = unbraid.__version__
 extensions = [
     "myst_parser",

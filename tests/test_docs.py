@@ -1,13 +1,69 @@
 """The documentation site builds without a warning, gallery included."""
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.conformance.toys import toy_batch, toy_method
+from unbraid.methods import METHODS
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+TEXTS = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+METHOD_PAGE = (ROOT / "docs" / "methods.md").read_text()
+DESCRIBED = [name for name in METHODS if f"(`{name}`)" in METHOD_PAGE]
+
+
+def _anchors(page: Path) -> set[str]:
+    """The names that headings get, as GitHub and MyST make them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in TEXTS if "_build" not in p.parts], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_every_link_within_the_repository_leads_somewhere(page):
+    for link in LINK.findall(page.read_text()):
+        if re.match(r"\w+:", link) or link.startswith("gallery/"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        if anchor and target.suffix == ".md":
+            assert anchor in _anchors(target), f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_the_files_of_a_method_page_hold_its_terms(name):
+    section = METHOD_PAGE.split(f"(`{name}`)\n")[1].split("\n### ")[0]
+    row = re.search(r"^\| files \| (.*) \|$", section, re.MULTILINE)
+    assert row, f"docs/methods.md, {name}: no row files"
+    files = re.findall(r"`([\w/.]+)`", row[1])
+    terms = [term for group in re.findall(r"\(([^)]*)\)", row[1]) for term in group.split(", ")]
+    source = ROOT / "unbraid" / files[0]
+    imports = {
+        node.module.removeprefix("unbraid.").replace(".", "/") + ".py"
+        for node in ast.walk(ast.parse(source.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("unbraid.objectives.")
+    }
+    assert set(files[1:]) == imports
+    method = METHODS[name]
+    kind = method.kinds[0]
+    loss = toy_method(name, kind).loss(toy_batch(kind), 10_000)
+    assert len(terms) == len(set(terms))
+    extra = {"critic_static", "critic_dynamic"} if name == "rwae" else set()  # rows of its critics
+    assert set(terms) - extra == set(loss)
+
+
+def test_every_method_of_a_paper_has_a_section():
+    assert [name for name in METHODS if name not in DESCRIBED] == ["placed"]  # has its own section
 
 
 def test_every_page_of_docs_is_in_a_table_of_contents():

@@ -18,7 +18,7 @@ t = np.arange(80)
 speed = rng.uniform(0.2, 0.5, 120)  # of the machine: static
 x = np.sin(speed[:, None] * t + rng.uniform(0, 6, (120, 1))) + 0.05 * rng.normal(size=(120, 80))
 corpus = unbraid.from_arrays(x[..., None], name="machines", options={"window": 4})
-settings = {"training": {"steps": 150, "max_minutes": 1.0}}
+settings = {"training": {"steps": 150}}
 run = unbraid.fit(corpus, settings=settings, out=tempfile.mkdtemp(), device="cpu")
 
 # %%

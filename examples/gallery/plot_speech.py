@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 
 import unbraid
 
-settings = {"training": {"steps": 60, "max_minutes": 1.0}}
+settings = {"training": {"steps": 60}}
 run = unbraid.fit("toy-voices", settings=settings, out=tempfile.mkdtemp(), device="cpu")
 test = run.corpus().test
 codes = unbraid.embed(run.model(), test)

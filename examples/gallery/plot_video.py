@@ -14,7 +14,7 @@ import unbraid
 
 settings = {
     "data": {"train": 256, "validation": 32, "test": 32},
-    "training": {"steps": 300, "max_minutes": 1.0},
+    "training": {"steps": 300},
 }
 run = unbraid.fit("toy-sprites", settings=settings, out=tempfile.mkdtemp(), device="cpu")
 model, test = run.model(), run.corpus().test
