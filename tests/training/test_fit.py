@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from tests.stops import interrupt_at
 from unbraid import precision
 from unbraid.data.readers.arrays import from_arrays
+from unbraid.methods import METHODS
 from unbraid.methods.base import Method
 from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
@@ -217,18 +218,18 @@ def test_a_signal_stops_after_the_present_step_and_saves(
     assert_same_run(resume(run.path), uninterrupted)
 
 
-@pytest.mark.parametrize(
-    ("method", "optimizer", "more"),
-    [
-        ("skd", "adam", {}),
-        ("diffsda", "adam", {"width": 8}),
-        ("rwae", "muon", {"static_penalty": "gan", "dynamic_penalty": "gan", "critic_width": 8}),
-        ("mocogan", "adam", {}),
-    ],
-)
-def test_running_sums_and_critics_resume_exactly(
-    method: str, optimizer: str, more: dict, data: str, tmp_path: Path, monkeypatch
-):
+RESUMED: dict[str, dict[str, Any]] = {
+    "diffsda": {"width": 8},
+    "glr": {"w_kl_static": 1.0, "w_counterfactual": 1.0},
+    "placed": {"patches": 2, "patch_side": 4},
+    "rwae": {"static_penalty": "gan", "dynamic_penalty": "gan", "critic_width": 8},
+}
+"""What the methods of the catalogue need to be small, or to have all their parts."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_resumes_exactly(method: str, data: str, tmp_path: Path, monkeypatch):
+    optimizer, more = "muon" if method == "rwae" else "adam", RESUMED.get(method, {})
     training = TRAINING | {"optimizer": optimizer, "beta1": 0.5, "critic_lr": 1e-4, "steps": 6}
     sizes = {k: v for k, v in TINY.items() if k in ("static_dim", "dynamic_dim", "net")}
     settings = {"method": sizes | more, "training": training}
