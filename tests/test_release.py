@@ -41,7 +41,12 @@ def dist(tmp_path_factory) -> Path:
 def test_the_wheel_holds_presets_comparisons_and_types(dist):
     (wheel,) = dist.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for part in ("presets/recommended/video/dsvae.toml", "py.typed", "__init__.pyi"):
+    for part in (
+        "presets/recommended/video/dsvae.toml",
+        "py.typed",
+        "__init__.pyi",
+        "results.json",
+    ):
         assert f"unbraid/{part}" in names
     assert not any(name.startswith(("tests/", "docs/")) for name in names)
 

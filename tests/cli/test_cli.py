@@ -213,9 +213,12 @@ def test_catalogues_are_for_people_and_for_scripts(run_program):
         for kind, why in fact["recommended"].items():
             assert f"{fact['name']} for {kind}: {why}" in text
             assert re.search(r"\d", why)  # the measured figure
+    assert any("best" in ranks for fact in found for ranks in fact["good_at"].values())
     found = json.loads(run_program("data", "list", "--json")[1])
     assert {"toy-sprites", "sprites"} <= {fact["name"] for fact in found}
-    assert "method.anchor" in run_program("methods", "dbse")[1]
+    text = run_program("methods", "dbse")[1]
+    assert "method.anchor" in text
+    assert "our results, speech: " in text
 
 
 def test_help_loads_nothing_heavy():

@@ -58,3 +58,19 @@ def test_padding_at_the_end_changes_nothing_before_it():
     whole, part = (gp(x, torch.ones(x.shape[:2], dtype=torch.bool)) for x in (d, d[:, :4]))
     torch.testing.assert_close(whole.mean[:, :4], part.mean)
     torch.testing.assert_close(whole.log_var[:, :4], part.log_var)
+
+
+@pytest.mark.parametrize(("noise", "low", "high"), [(0.0, 1e4, 1e6), (0.1, 1.0, 60.0)])
+def test_noise_bounds_what_an_independent_posterior_costs(noise, low, high):
+    """KL(N(0, I) || GP) of 12 steps, RBF, ℓ = 2: at most T / 2τ² = 60 nats with noise τ² = 0.1."""
+    torch.manual_seed(0)
+    gp = GPPrior(1, {"rbf": 1.0}, length_scale=2.0, scales=1, noise=noise)
+    q = Gaussian(torch.zeros(200, 12, 1), torch.zeros(200, 12, 1))
+    cost = kl(q, gp(q.sample(), torch.ones(200, 12, dtype=torch.bool))).sum(1).mean()
+    assert low < cost < high
+
+
+def test_noise_is_added_to_the_diagonal():
+    gp = GPPrior(1, {"cauchy": 1.0}, length_scale=1.0, scales=1, noise=0.25)
+    k = (gp.factor(2) @ gp.factor(2).mT)[0]
+    assert k.tolist() == [pytest.approx([1.251, 0.5]), pytest.approx([0.5, 1.251])]

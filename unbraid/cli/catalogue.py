@@ -36,6 +36,7 @@ def methods(
     from unbraid.runs.plan import preset_names
     from unbraid.runs.recipes import recommended_for
     from unbraid.settings import as_table, flat
+    from unbraid.workflows.reproduce.strengths import good_at, good_at_words
 
     chosen = {key: find_method(key) for key in ([name] if name else method_names())}
     facts: list[dict[str, Any]] = [
@@ -46,6 +47,7 @@ def methods(
             "presets": preset_names(key),
             "recommended": recommended_for(key),
             "step_cost": COSTS.get(key, {}),
+            "good_at": good_at(key),
         }
         for key, cls in chosen.items()
     ]
@@ -56,17 +58,31 @@ def methods(
         typer.echo(
             "".join(f"recommended for {k}: {v}\n" for k, v in facts[0]["recommended"].items())
         )
+        for comparison, ranks in facts[0]["good_at"].items():
+            words = "; ".join(f"{rank}: {', '.join(names)}" for rank, names in ranks.items())
+            typer.echo(f"our results, {comparison}: {words}")
         _table(
             ["setting", "default"],
             [[name, str(value)] for name, value in flat(facts[0]["settings"], "method.")],
         )
     else:
         rows = [
-            [f["name"], f["paper"], cost_words(f["name"]), ", ".join(f["recommended"]) or "-"]
+            [
+                f["name"],
+                f["paper"],
+                cost_words(f["name"]),
+                good_at_words(f["good_at"]),
+                ", ".join(f["recommended"]) or "-",
+            ]
             for f in facts
         ]
-        _table(["method", "paper", "kinds of data, cost of a step", "recommended for"], rows)
+        columns = ["method", "paper", "kinds of data, cost of a step", "good at"]
+        _table([*columns, "recommended for"], rows)
         typer.echo("\ncost of a step: CPU time, dsvae = 1, measured with recommended presets")
+        typer.echo(
+            "good at: metrics of our comparisons (docs/which.md) in which no other method is "
+            "better by more than one standard deviation of the seeds, nor raw values at all"
+        )
         for fact in facts:
             for kind, why in fact["recommended"].items():
                 typer.echo(f"\n{fact['name']} for {kind}: {why}")

@@ -62,7 +62,7 @@ def test_the_authors_protocol_and_the_ablation_do_not_count():
 def test_a_page_without_a_place_for_the_table_stays_as_it_is(tmp_path):
     page = tmp_path / "README.md"
     page.write_text("no table")
-    refresh(page, [ROW])
+    refresh(page, by_method([ROW]))
     assert page.read_text() == "no table"
 
 

@@ -95,7 +95,7 @@ def _cells(row: Result) -> list[str]:
     return [
         row["method"],
         f"`{metric}`".replace("|", "\\|"),
-        _ours(row),
+        ours(row),
         str(row["seeds"]),
         "-" if theirs is None else number(theirs, metric),
         apart,
@@ -106,11 +106,21 @@ def _cells(row: Result) -> list[str]:
     ]
 
 
-def _ours(row: Result) -> str:
+def ours(row: Result) -> str:
+    """Return mean and, over several seeds, standard deviation."""
     if row["mean"] is None:
         return "-"
     mean = number(row["mean"], row["metric"])
     return mean if row["std"] is None else f"{mean} ± {number(row['std'], row['metric'])}"
+
+
+def short_name(metric: str) -> str:
+    """Return the name of a metric for the head of a table.
+
+    >>> short_name("icu_type_accuracy_pct")
+    'icu type accuracy'
+    """
+    return metric.removesuffix("_pct").replace("_", " ").replace("|", "\\|")
 
 
 def number(value: float, metric: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.files import write_text
-from unbraid.workflows.reproduce.markdown import comparison_of, known, number
+from unbraid.workflows.reproduce.markdown import comparison_of, known, number, short_name
 from unbraid.workflows.reproduce.plan import TUNED, Metric, find_comparison, improvement
 
 Result = dict[str, Any]
@@ -36,7 +36,7 @@ def standing(row: Result) -> str:
 
 def by_method(results: Sequence[Result]) -> str:
     """Return the table rows = methods, columns = comparisons, and its legend, as Markdown."""
-    counted = _tuned_where_there_is([row for row in results if _counts(row)])
+    counted = _tuned_where_there_is([row for row in results if counts(row)])
     names = list(dict.fromkeys(comparison_of(row) for row in counted))
     head = ["method", *(_head(name, counted) for name in names), "✓ or ≈"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
@@ -47,15 +47,15 @@ def by_method(results: Sequence[Result]) -> str:
     return "\n".join([*lines, "", LEGEND, ""])
 
 
-def refresh(page: Path, results: Sequence[Result]) -> None:
-    """Write the table anew where a page has a place for it; other pages stay as they are."""
+def refresh(page: Path, table: str, start: str = START, end: str = END) -> None:
+    """Write a table anew where a page has a place for it; other pages stay as they are."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    if START in text and END in text:
-        before, after = text.split(START)[0], text.split(END)[1]
-        write_text(page, f"{before}{START}{by_method(results)}{END}{after}")
+    if start in text and end in text:
+        before, after = text.split(start)[0], text.split(end)[1]
+        write_text(page, f"{before}{start}{table}{end}{after}")
 
 
-def _counts(row: Result) -> bool:
+def counts(row: Result) -> bool:
     """Say whether a row is of a comparison with published numbers, by the papers' protocol."""
     comparison = known(comparison_of(row))
     if comparison is None or comparison.findings:
@@ -79,7 +79,7 @@ def _tuned_where_there_is(rows: Sequence[Result]) -> list[Result]:
 
 
 def _head(name: str, rows: Iterable[Result]) -> str:
-    metrics = ", ".join(_short(metric) for metric in _targets(name, rows))
+    metrics = ", ".join(short_name(metric.name) for metric in _targets(name, rows))
     return f"`{name}`<br>{metrics}"
 
 
@@ -88,10 +88,6 @@ def _targets(name: str, rows: Iterable[Result]) -> list[Metric]:
     measured = {row["metric"] for row in rows if comparison_of(row) == name}
     metrics = find_comparison(name).metrics
     return [m for m in metrics if m.target is not None and m.name in measured]
-
-
-def _short(metric: Metric) -> str:
-    return metric.name.removesuffix("_pct").replace("_", " ").replace("|", "\\|")
 
 
 def _cell(name: str, rows: Sequence[Result]) -> str:

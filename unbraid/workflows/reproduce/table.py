@@ -13,9 +13,10 @@ from unbraid.data import data_title
 from unbraid.files import read_json, read_ours, write_text
 from unbraid.report.published import published
 from unbraid.workflows.reproduce.markdown import page
-from unbraid.workflows.reproduce.methods import refresh
+from unbraid.workflows.reproduce.methods import by_method, refresh
 from unbraid.workflows.reproduce.plan import TUNED, VARIANTS, Comparison, Metric, Row, Variant
 from unbraid.workflows.reproduce.runs import FORMAT
+from unbraid.workflows.reproduce.strengths import END, START, which_table
 
 Result = dict[str, Any]
 """One number: dataset, protocol, method, metric, better, mean, std, seeds, minutes, epochs,
@@ -120,13 +121,15 @@ def write_tables(results: Sequence[Result], table: Path) -> Path:
     """Write `results.json` and, for people, `RESULTS.md`; return the latter's path.
 
     The page lies beside the table, or above it if the folder of the table is called `results`. A
-    README beside it that has a place for the table by method gets that, too.
+    README beside it that has a place for the table by method gets that, too, and `docs/which.md`
+    the table of the best.
     """
     folder = table.parent
     beside = folder.parent if folder.resolve().name == "results" else folder
     write_text(table, json.dumps(list(results), indent=1) + "\n")
     write_text(beside / "RESULTS.md", page(results))
-    refresh(beside / "README.md", results)
+    refresh(beside / "README.md", by_method(results))
+    refresh(beside / "docs" / "which.md", which_table(results), START, END)
     return beside / "RESULTS.md"
 
 
