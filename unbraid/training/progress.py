@@ -21,7 +21,7 @@ WIDE = 150  # columns of a terminal that has room for every term of the loss
 
 
 class Display(lightning.Callback):
-    """Shows step, time left, speed and the terms of the loss; of a narrow terminal the loss alone."""
+    """Shows step, time left, speed and the terms of the loss; narrow terminals: the loss alone."""
 
     def __init__(
         self, console: Console, book: LogBook, clock: Clock, validation: Validation, steps: int
