@@ -94,8 +94,8 @@ def curve(
 
     def say(point: dict[str, float]) -> None:
         step, minutes, *rest = point.items()
-        seen = "  ".join(f"{k} {v:.2f}" if v > 1 else f"{k} {100 * v:.1f} %" for k, v in rest)
-        print_line(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {seen}")
+        scores = "  ".join(f"{k} {v:.2f}" if v > 1 else f"{k} {100 * v:.1f} %" for k, v in rest)
+        print_line(f"{int(step[1]):6d} steps  {minutes[1]:5.1f} min  {scores}")
 
     with replacing_ours(Path(out).parent, [Path(out).stem], force=force):
         for run in runs:

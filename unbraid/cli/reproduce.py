@@ -68,13 +68,13 @@ def reproduce(
         merge=merge,
         device=torch_device(device),
     )
-    shown = console if console.is_terminal else None
+    display = console if console.is_terminal else None
     sets = [word.strip() for word in data.split(",") if word.strip()]
     try:
         outcome = (
-            recipes.compare_recipes(request, sets, console=shown, say=print_line)
+            recipes.compare_recipes(request, sets, console=display, say=print_line)
             if name == recipes.NAME
-            else work(request, console=shown, say=print_line)
+            else work(request, console=display, say=print_line)
         )
     except KeyboardInterrupt:
         print_line("Stopped; what was made is kept. The same command goes on.", err=True)

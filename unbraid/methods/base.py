@@ -116,8 +116,8 @@ class VariationalMethod(Method):
         static ones from d.
         """
         c = self.config
-        done = min(1.0, step / c.kl_warmup_steps) if c.kl_warmup_steps else 1.0
-        return c.w_kl_dynamic * (KL_START + (1 - KL_START) * done)
+        progress = min(1.0, step / c.kl_warmup_steps) if c.kl_warmup_steps else 1.0
+        return c.w_kl_dynamic * (KL_START + (1 - KL_START) * progress)
 
     def read_static(self, step: int) -> None:
         """Let a pooled posterior read s from `static_steps` once the warm-up of d is over.
@@ -138,8 +138,8 @@ class VariationalMethod(Method):
         c = self.config
         if not c.kl_warmup_steps:
             return c.w_kl_static
-        done = min(1.0, max(0.0, (step / c.kl_warmup_steps - 1) / 2))
-        return c.w_kl_static * c.kl_static_rise**done
+        progress = min(1.0, max(0.0, (step / c.kl_warmup_steps - 1) / 2))
+        return c.w_kl_static * c.kl_static_rise**progress
 
     def errors(self, z: Codes, batch: Batch, *, always: Steps | None = None) -> Errors:
         """Return the reconstruction error of every step.
@@ -153,11 +153,11 @@ class VariationalMethod(Method):
             batch: the true sequences.
             always: steps that are decoded in any case and count for themselves alone.
         """
-        shown, weight = shown_steps(self, batch.mask, always=always)
-        return reconstruction_error(self.decoder(z, shown), replace(batch, mask=shown)) * weight
+        steps, weight = steps_to_decode(self, batch.mask, always=always)
+        return reconstruction_error(self.decoder(z, steps), replace(batch, mask=steps)) * weight
 
 
-def shown_steps(
+def steps_to_decode(
     method: Method, mask: Steps, *, always: Steps | None = None
 ) -> tuple[Steps, Errors]:
     """Return the steps that are decoded, and how often the error of each counts.
@@ -170,8 +170,8 @@ def shown_steps(
     drawable = mask if always is None else mask & ~always
     chosen = some_steps(drawable, few)
     factor = drawable.sum(1) / chosen.sum(1).clamp(min=1)
-    shown = chosen if always is None else chosen | (mask & always)
-    return shown, torch.where(chosen, factor[:, None], shown.float())
+    steps = chosen if always is None else chosen | (mask & always)
+    return steps, torch.where(chosen, factor[:, None], steps.float())
 
 
 def check_sizes(config: Any) -> None:

@@ -144,11 +144,11 @@ class SPYL(VariationalMethod):
             z, mask = gather((q.sample(), batch.mask))
             every = torch.arange(len(z), device=mask.device)
             return Bank(z.s, every), Bank((z.d * mask[..., None]).flatten(1), every)
-        drawn = self.sample(*batch.mask.shape)
+        samples = self.sample(*batch.mask.shape)
         z, again = q.sample(), q.sample()
         again, mask = gather((again, batch.mask))
         every = others = torch.arange(len(again), device=mask.device)
-        first, second = Codes(z.s, drawn.d), Codes(drawn.s, z.d)
+        first, second = Codes(z.s, samples.d), Codes(samples.s, z.d)
         if c.partner == "batch":
             others = torch.randperm(len(again), device=mask.device)
             first, second = (

@@ -42,11 +42,11 @@ def end_with_parent(parent: int, seconds: float = 2.0) -> None:
 @contextmanager
 def handed_on(send: Callable[[int], None]) -> Iterator[list[int]]:
     """Have stops sent to other processes, the second one as an order to end; yields those seen."""
-    seen: list[int] = []
+    signals: list[int] = []
 
     def hand_on(number: int, frame: Any) -> None:
-        seen.append(number)
-        send(number if len(seen) == 1 else signal.SIGKILL)
+        signals.append(number)
+        send(number if len(signals) == 1 else signal.SIGKILL)
 
     with handled(hand_on, *STOPS):
-        yield seen
+        yield signals

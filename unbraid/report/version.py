@@ -16,7 +16,7 @@ def code_version() -> str:
         return unbraid.__version__
     words = ["git", "-C", str(ROOT), "describe", "--always", "--exclude=*", "--dirty= changed"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20)
+        process = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return unbraid.__version__
-    return f"{unbraid.__version__} ({done.stdout.strip()})"
+    return f"{unbraid.__version__} ({process.stdout.strip()})"

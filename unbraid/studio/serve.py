@@ -30,8 +30,8 @@ def listen(host: str, port: int) -> tuple[socket.socket, Access]:
             reason = str(getattr(error, "strerror", "") or error)
             continue
         return opened, new_access(host, number)
-    asked = f"port {port}" if port else f"any port from {FIRST_PORT} on"
-    raise ValueError(f"the studio cannot listen on {host}, {asked}: {reason}.")
+    place = f"port {port}" if port else f"any port from {FIRST_PORT} on"
+    raise ValueError(f"the studio cannot listen on {host}, {place}: {reason}.")
 
 
 def serve(

@@ -99,8 +99,8 @@ class _SegmentCounts:
 
 
 def _some(reasons: Mapping[str, str]) -> str:
-    shown = " ".join(f"{name}: {why}." for name, why in list(reasons.items())[:3])
-    return shown + (" ..." if len(reasons) > 3 else "")
+    examples = " ".join(f"{name}: {why}." for name, why in list(reasons.items())[:3])
+    return examples + (" ..." if len(reasons) > 3 else "")
 
 
 def write_segments(

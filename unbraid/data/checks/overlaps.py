@@ -108,10 +108,10 @@ def find_twins(corpus: Corpus, picked: Mapping[str, Rows]) -> Twins:
     across: Counter[str] = Counter()
     examples: list[str] = []
     for part in PARTS:
-        seen = first[part] = {}
+        positions = first[part] = {}
         for position, digest in _digests(corpus.split(part), picked[part]):
-            inside[part] += digest in seen
-            seen.setdefault(digest, position)
+            inside[part] += digest in positions
+            positions.setdefault(digest, position)
             for other in PARTS[: PARTS.index(part)]:
                 if digest in first[other]:
                     across[f"{part} in {other}"] += 1

@@ -48,8 +48,8 @@ def series_corpus(
     missing = facts.get("missing", known is not None)
     values = x if known is None else np.where(known, x, 0.0)
     train = slice(0, counts[0])
-    seen = np.ones(x.shape, bool) if known is None else known
-    channels = [values[train, ..., k][seen[train, ..., k]] for k in range(x.shape[-1])]
+    observed = np.ones(x.shape, bool) if known is None else known
+    channels = [values[train, ..., k][observed[train, ..., k]] for k in range(x.shape[-1])]
     static: tuple[Factor, ...] = facts["static"]
     spec = Spec(
         name=name,

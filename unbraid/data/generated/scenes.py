@@ -81,7 +81,7 @@ def paint(scenes: Scenes, rng: np.random.Generator) -> NDArray[np.uint8]:
 def _characters(scenes: Scenes, frames: Ints) -> Floats:
     """Return the characters at their places, (frame, red green blue opacity, 64, 64)."""
     drawing = scenes.drawing.ravel()
-    drawn = np.empty((len(drawing), 4, SIZE * SIZE), dtype=np.float32)
+    layers = np.empty((len(drawing), 4, SIZE * SIZE), dtype=np.float32)
     weights = np.zeros((len(drawing), 4, len(Part)), dtype=np.float32)
     weights[:, :3] = scenes.palettes[frames]
     weights[:, 3] = 1.0
@@ -90,8 +90,8 @@ def _characters(scenes: Scenes, frames: Ints) -> Floats:
     kinds, starts = np.unique(drawing[order], return_index=True)
     for kind, rows in zip(kinds, np.split(order, starts[1:]), strict=True):
         shares = _atlas(int(kind)).astype(np.float32) / 255
-        drawn[rows] = (weights[rows].reshape(-1, len(Part)) @ shares).reshape(-1, 4, SIZE * SIZE)
-    return _shift(drawn.reshape(-1, 4, SIZE, SIZE), scenes.place.reshape(-1, 2))
+        layers[rows] = (weights[rows].reshape(-1, len(Part)) @ shares).reshape(-1, 4, SIZE * SIZE)
+    return _shift(layers.reshape(-1, 4, SIZE, SIZE), scenes.place.reshape(-1, 2))
 
 
 def _shift(pictures: Floats, by: Ints) -> Floats:

@@ -194,8 +194,8 @@ def _pad(parts: list[Array], name: str, filler: Any) -> Array:
     """Return a list of (T_i, ...) as one (N, T, ...) array."""
     frames = {part.shape[1:] for part in parts}
     if len(frames) > 1 or min(part.ndim for part in parts) < 1:
-        shown = ", ".join(str(part.shape) for part in parts[:4])
-        raise ShapeError(f"all sequences of {name} must agree but in length, got {shown}, ...")
+        shapes = ", ".join(str(part.shape) for part in parts[:4])
+        raise ShapeError(f"all sequences of {name} must agree but in length, got {shapes}, ...")
     shape = (len(parts), max(map(len, parts)), *parts[0].shape[1:])
     padded = np.full(shape, filler, np.result_type(*parts))
     for row, part in zip(padded, parts, strict=True):

@@ -132,8 +132,8 @@ def _row(cells: list[Any]) -> Array:
     """Return a row of series, one per channel, as (T, F)."""
     parts = [np.asarray(cell) for cell in cells]
     if len({part.shape for part in parts}) > 1:
-        shown = ", ".join(str(len(part)) for part in parts[:6])
-        raise ShapeError(f"the channels of a sequence must be equally long, got {shown}.")
+        lengths = ", ".join(str(len(part)) for part in parts[:6])
+        raise ShapeError(f"the channels of a sequence must be equally long, got {lengths}.")
     return np.stack(parts, -1)
 
 

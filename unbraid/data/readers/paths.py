@@ -72,9 +72,9 @@ def read_label_table(root: Path, paths: Sequence[Path]) -> Labels:
     known = {path.relative_to(root).as_posix(): place for place, path in enumerate(paths)}
     lost = [name for name in rows if name not in known and not (root / name).exists()]
     if lost:
-        shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+        names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
         raise ValueError(
-            f"{table} names {len(lost)} of {len(rows)} files that are not in {root}: {shown}. "
+            f"{table} names {len(lost)} of {len(rows)} files that are not in {root}: {names}. "
             "The column 'file' must be the path below that folder, with its suffix."
         )
     columns = next(iter(rows.values()), {}).keys()

@@ -91,8 +91,8 @@ def on_black(image: Image.Image) -> Image.Image:
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if not image.has_transparency_data:
         return image.convert("L" if image.mode == "1" else "RGB")
-    shown = image.convert("RGBA")
-    return Image.alpha_composite(Image.new("RGBA", shown.size, "black"), shown).convert("RGB")
+    rgba = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", rgba.size, "black"), rgba).convert("RGB")
 
 
 def open_picture(path: Path, *, least: int = 0) -> Image.Image:

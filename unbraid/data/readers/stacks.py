@@ -108,9 +108,9 @@ def check_skipped(skipped: Mapping[str, str], total: int, share: float) -> None:
     """
     if len(skipped) <= share * total and len(skipped) < total:
         return
-    shown = "; ".join(f"{name}: {why}" for name, why in list(skipped.items())[:3])
+    examples = "; ".join(f"{name}: {why}" for name, why in list(skipped.items())[:3])
     raise ValueError(
-        f"{len(skipped)} of {total} videos cannot be used: {shown}"
+        f"{len(skipped)} of {total} videos cannot be used: {examples}"
         f"{'; ...' if len(skipped) > 3 else '.'} Repair or remove them, or allow a greater share "
         "with the setting `broken`."
     )

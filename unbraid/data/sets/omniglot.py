@@ -62,19 +62,19 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
 
 
 def _build(root: Path, new: NewArray, config: Config, progress: Progress | None) -> dict[str, Any]:
-    seen: set[str] = set()
+    alphabets: set[str] = set()
     for names, read in _sources(root):
         drawings = find_drawings(names, config.alphabet)
         if len({drawing.letter for drawing in drawings}) == len(LETTERS):
             return store_letters(new, drawings, read, config, progress)
-        seen |= {match[1] for match in map(_PICTURE.fullmatch, names) if match}
-    if config.alphabet in seen:
+        alphabets |= {match[1] for match in map(_PICTURE.fullmatch, names) if match}
+    if config.alphabet in alphabets:
         raise ValueError(f"the alphabet {config.alphabet} has fewer than 26 characters.")
     raise ValueError(
         f"{root} should hold the alphabet {config.alphabet} of Omniglot, as "
         "images_background_small1.zip or unpacked; there is "
-        f"{', '.join(sorted(seen)) or 'no alphabet'}. Get it with `unbraid data prepare omniglot "
-        f"--root {root} --download`."
+        f"{', '.join(sorted(alphabets)) or 'no alphabet'}. Get it with "
+        f"`unbraid data prepare omniglot --root {root} --download`."
     )
 
 

@@ -165,7 +165,7 @@ def _phones(
     """Return the phone of every step (N, T), None without transcriptions; and what was bad."""
     steps = np.full((sum(counts.values()), cut.steps), UNKNOWN, np.int8)
     bad: dict[str, str] = {}
-    seen, start = False, 0
+    has_phones, start = False, 0
     for name, count in counts.items():
         rows = slice(start, start + count)
         start += count
@@ -175,9 +175,9 @@ def _phones(
             bad[f"{name}.PHN"] = f"its phones are unknown: {error}"
             continue
         if spans:
-            seen = True
+            has_phones = True
             steps[rows] = label_frames(spans, count * cut.steps, cut.mel.hop).reshape(count, -1)
-    return (steps if seen else None), bad
+    return (steps if has_phones else None), bad
 
 
 def _read_phones(recording: Path) -> list[tuple[int, int, int]]:

@@ -144,8 +144,8 @@ def fit_judge(
         if loss < best:
             best, weights, waited = loss, copy.deepcopy(judge.state_dict()), 0
         if console is not None:
-            done = f"step {training.step}/{training.steps}  {training.minutes:.1f} min"
-            console.print(f"{done}  validation loss {loss:.4g}", highlight=False)
+            progress = f"step {training.step}/{training.steps}  {training.minutes:.1f} min"
+            console.print(f"{progress}  validation loss {loss:.4g}", highlight=False)
     judge.load_state_dict(weights)
     return judge.eval()
 
@@ -194,8 +194,8 @@ class _Training:
     def loss(self, split: Split) -> Tensor:
         """Return the cross-entropy, summed over factors, mean over sequences (or their steps)."""
         batch = split.take(slice(None), next(self.judge.parameters()).device)
-        seen = self.seen(batch) if self.judge.training else slice(None)
-        batch = batch.steps(seen)
+        steps = self.seen(batch) if self.judge.training else slice(None)
+        batch = batch.steps(steps)
         total = batch.x.new_zeros(())
         device = batch.x.device
         precision, kind = self.judge.config.precision, self.judge.spec.kind
@@ -204,7 +204,7 @@ class _Training:
         for name, logits in predictions.items():
             labels = torch.as_tensor(split.label(name), device=logits.device).long()
             if labels.ndim == 2:
-                labels = labels[:, seen]
+                labels = labels[:, steps]
                 logits, labels = logits[batch.mask], labels[batch.mask]
             total = total + nn.functional.cross_entropy(logits, labels)
         return total

@@ -109,8 +109,8 @@ def diagnose(
     part = split.select(chosen)
     device = next(method.parameters()).device
     codes, means = _first_look(method, part.batches(size, device))
-    seen = zip(part.batches(size, device), codes, strict=True)
-    rows = [_measure(method, batch, z, means) for batch, (z, _) in seen]
+    coded = zip(part.batches(size, device), codes, strict=True)
+    rows = [_measure(method, batch, z, means) for batch, (z, _) in coded]
     averages = {name: torch.stack([row[name] for row in rows]).mean(0).cpu() for name in rows[0]}
     share = {
         k: 1 - float(averages[k] / averages["mean"].clamp(min=1e-12)) for k in ("both", "s", "d")

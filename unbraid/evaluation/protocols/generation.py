@@ -120,9 +120,9 @@ def judge_generations(
         seed_draws(c.seed, "use", repeat)
         parts: dict[Kept, list[Predictions]] = {code: [] for code in c.sides}
         for batch, z in zip(split.batches(BATCH, device), codes, strict=True):
-            drawn = method.sample(len(batch), batch.x.shape[1], means=c.means)
+            samples = method.sample(len(batch), batch.x.shape[1], means=c.means)
             for code in c.sides:
-                mixed = Codes(drawn.s, z.d) if code == "d" else Codes(z.s, drawn.d)
+                mixed = Codes(samples.s, z.d) if code == "d" else Codes(z.s, samples.d)
                 parts[code].append(judge.predict(batch.with_x(method.decode(mixed))))
         for code in c.sides:
             predictions[code].append(parts[code])

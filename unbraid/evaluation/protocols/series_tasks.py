@@ -116,12 +116,12 @@ def _standardise(parts: list[Examples]) -> list[Examples]:
     train = parts[0]
     s_mean, s_std = _moments(train.s)
     d_mean, d_std = _moments(train.d[train.mask])
-    done = []
+    standardised = []
     for part in parts:
         s = (part.s - s_mean) / s_std
         d = np.where(part.mask[..., None], (part.d - d_mean) / d_std, 0.0)
-        done.append(replace(part, s=s.astype(np.float32), d=d.astype(np.float32)))
-    return done
+        standardised.append(replace(part, s=s.astype(np.float32), d=d.astype(np.float32)))
+    return standardised
 
 
 def _moments(rows: Array) -> tuple[Array, Array]:

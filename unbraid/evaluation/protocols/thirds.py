@@ -41,7 +41,7 @@ class Thirds:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BatchPosterior:
     """A batch as a model sees it: positions in the split, posterior and mask."""
 
     rows: NDArray[np.int64]
@@ -58,8 +58,8 @@ def measure_thirds(
     seed: int = 0,
 ) -> dict[Code, Thirds]:
     """Return the similarities of s and of d over several batches; see `batch_posteriors`."""
-    seen = batch_posteriors(method, split, limit=limit, batch_size=batch_size, seed=seed)
-    batches = [batch_thirds(one.q, one.mask) for one in seen]
+    posteriors = batch_posteriors(method, split, limit=limit, batch_size=batch_size, seed=seed)
+    batches = [batch_thirds(one.q, one.mask) for one in posteriors]
     codes: tuple[Code, ...] = ("s", "d")
     return {
         code: Thirds(
@@ -106,7 +106,7 @@ def thirds_of(distance: Table) -> tuple[Pairs, Pairs, Pairs]:
 @inference
 def batch_posteriors(
     method: VariationalMethod, split: Split, *, limit: int, batch_size: int, seed: int
-) -> list[Seen]:
+) -> list[BatchPosterior]:
     """Return what a model sees of sequences drawn at random, in whole batches.
 
     Args:
@@ -120,9 +120,9 @@ def batch_posteriors(
     size = min(batch_size, count)
     device = next(method.parameters()).device
     order = np.random.default_rng(seed).permutation(len(split))[:count]
-    seen = []
+    posteriors = []
     for start in range(0, count - size + 1, max(1, size)):
         rows = order[start : start + size]
         batch = split.take(rows, device)
-        seen.append(Seen(rows, method.infer(batch)[1], batch.mask))
-    return seen
+        posteriors.append(BatchPosterior(rows, method.infer(batch)[1], batch.mask))
+    return posteriors

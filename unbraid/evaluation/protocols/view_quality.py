@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Split
-from unbraid.evaluation.protocols.thirds import Code, Seen, batch_posteriors, distances, thirds_of
+from unbraid.evaluation.protocols.thirds import (
+    BatchPosterior,
+    Code,
+    batch_posteriors,
+    distances,
+    thirds_of,
+)
 from unbraid.methods.base import VariationalMethod
 from unbraid.records import Factor
 
@@ -60,18 +66,18 @@ def view_quality(
     """
     rows = []
     for step, method in checkpoints:
-        seen = batch_posteriors(method, split, limit=limit, batch_size=batch_size, seed=seed)
-        rows += batch_rows(step, seen, split)
+        posteriors = batch_posteriors(method, split, limit=limit, batch_size=batch_size, seed=seed)
+        rows += batch_rows(step, posteriors, split)
     return rows
 
 
-def batch_rows(step: int, seen: list[Seen], split: Split) -> list[ViewRow]:
+def batch_rows(step: int, posteriors: list[BatchPosterior], split: Split) -> list[ViewRow]:
     """Return a row per factor and code for batches a model has seen."""
-    near = [_positives(one) for one in seen]
+    near = [_positives(one) for one in posteriors]
     rows = []
     for factor, role in _labelled(split):
         labels = split.label(factor.name)
-        tables = [agreement(labels[one.rows], one.mask.cpu().numpy()) for one in seen]
+        tables = [agreement(labels[one.rows], one.mask.cpu().numpy()) for one in posteriors]
         chance = float(np.mean([_others(table).mean() for table in tables]))
         for code in near[0]:
             pairs = zip(tables, near, strict=True)
@@ -95,9 +101,9 @@ def agreement(labels: NDArray[Any], mask: NDArray[np.bool_]) -> Table:
     return (same & both).sum(-1) / both.sum(-1).clip(min=1)
 
 
-def _positives(seen: Seen) -> dict[Code, NDArray[np.bool_]]:
+def _positives(posteriors: BatchPosterior) -> dict[Code, NDArray[np.bool_]]:
     """Return (B, B) of each code: True at the nearest third of an anchor (row)."""
-    kl = distances(seen.q, seen.mask)
+    kl = distances(posteriors.q, posteriors.mask)
     return {code: thirds_of(table)[0].cpu().numpy() for code, table in kl.items()}
 
 

@@ -34,11 +34,11 @@ def confusion_matrix(
     figure, (axis,) = panels(1, 1, width=side + 0.9, height=side)
     image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     if few:
-        shown = list(names) or [str(k) for k in range(K)]
-        steep = max(len(name) for name in shown) > 5
+        labels = list(names) or [str(k) for k in range(K)]
+        steep = max(len(name) for name in labels) > 5
         turned = {"rotation": 40, "ha": "right"} if steep else {}
-        axis.set_xticks(range(K), shown, **turned)
-        axis.set_yticks(range(K), shown)
+        axis.set_xticks(range(K), labels, **turned)
+        axis.set_yticks(range(K), labels)
         _numbers(axis, shares)
     axis.set_xlabel("judged as", fontsize=9, color=MUTED)
     axis.set_ylabel("true", fontsize=9, color=MUTED)

@@ -67,8 +67,8 @@ def _by_class(figure: Any, axis: Any, drawn: tuple[Any, Any], known: tuple[Any, 
 
 
 def _by_number(figure: Any, axis: Any, points: NDArray[Any], labels: NDArray[Any]) -> None:
-    drawn = axis.scatter(*points.T, s=_size(points), c=labels, cmap="viridis", linewidths=0)
-    bar = figure.colorbar(drawn, ax=axis, shrink=0.7, aspect=30, pad=0.02)
+    dots = axis.scatter(*points.T, s=_size(points), c=labels, cmap="viridis", linewidths=0)
+    bar = figure.colorbar(dots, ax=axis, shrink=0.7, aspect=30, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=MUTED, labelsize=8, length=3, width=0.6)
 

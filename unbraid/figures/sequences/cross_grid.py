@@ -39,11 +39,11 @@ def cross_grid(
     """
     sheet = _video_sheet(decoded, statics, dynamics)
     T = sheet.shape[2]
-    shown = sheet[:, :, T // 2 if frame is None else frame]  # (N + 1, M + 1, C, H, W)
+    frames = sheet[:, :, T // 2 if frame is None else frame]  # (N + 1, M + 1, C, H, W)
     names = ["d from", *(f"s from {i + 1}" for i in range(len(statics)))]
-    picture = frame_grid(list(zip(names, shown, strict=True)), zoom=zoom)
-    top = zoom * shown.shape[3] + GAP
-    left = picture.shape[1] - len(dynamics) * (zoom * shown.shape[4] + GAP) + GAP
+    picture = frame_grid(list(zip(names, frames, strict=True)), zoom=zoom)
+    top = zoom * frames.shape[3] + GAP
+    left = picture.shape[1] - len(dynamics) * (zoom * frames.shape[4] + GAP) + GAP
     picture = np.insert(picture, [top] * APART, PAPER, axis=0)
     return np.insert(picture, [left] * APART, PAPER, axis=1)
 

@@ -103,16 +103,16 @@ def lane_sheet(
     for row in rows:
         check_axes("x", row.x.shape, "T W F")
     width = rows[0].x.shape[2]
-    shown = min(width, MOST_LANES)
-    names = [channels[k] if channels else f"channel {k}" for k in range(shown)]
+    lanes = min(width, MOST_LANES)
+    names = [channels[k] if channels else f"channel {k}" for k in range(lanes)]
     columns = min(2, len(rows))
-    figure, axes = panels(len(rows), columns, width=10 / columns, height=0.7 + 0.34 * shown)
+    figure, axes = panels(len(rows), columns, width=10 / columns, height=0.7 + 0.34 * lanes)
     for i, (axis, row) in enumerate(zip(axes, rows, strict=True)):
         style_axes(axis, row.title)
-        _lanes(axis, row.x.reshape(-1, width)[:, :shown].T)
+        _lanes(axis, row.x.reshape(-1, width)[:, :lanes].T)
         _mark(axis, row, float(row.x.shape[1]), colour=LINE, shift=-0.5)
-        axis.set_yticks(range(shown), names if i % columns == 0 else [""] * shown)
-    more = f" The first {shown} of {width} channels." if shown < width else ""
+        axis.set_yticks(range(lanes), names if i % columns == 0 else [""] * lanes)
+    more = f" The first {lanes} of {width} channels." if lanes < width else ""
     figure.supxlabel(
         f"row; a lane is ±{SPREAD:g} standard deviations of training; grey: not observed.{more}",
         fontsize=8,

@@ -39,7 +39,7 @@ from torch import Tensor, nn
 from unbraid.latents.koopman import KoopmanState, batch_operator, eigenvalues, pairs
 from unbraid.latents.recurrent import run_recurrent
 from unbraid.latents.stepwise import varying
-from unbraid.methods.base import Method, check_sizes, shown_steps
+from unbraid.methods.base import Method, check_sizes, steps_to_decode
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.objectives.elbo import reconstruction_error
 from unbraid.objectives.spectral import (
@@ -140,15 +140,15 @@ class SKD(Method):
         if self.training:
             self.koopman.update(every.detach(), valid)
         ahead = torch.cat([z[:, :1], (z[:, :-1].double() @ operator).to(z.dtype)], 1)
-        shown, weight = shown_steps(self, mask)
-        x_hat, x_ahead = (self._predict(self._dropped(part), shown) for part in (z, ahead))
-        errors = reconstruction_error(x_hat, replace(batch, mask=shown)) * weight
+        steps, weight = steps_to_decode(self, mask)
+        x_hat, x_ahead = (self._predict(self._dropped(part), steps) for part in (z, ahead))
+        errors = reconstruction_error(x_hat, replace(batch, mask=steps)) * weight
         static, dynamic = split_values(eigenvalues(operator), c.static_dim)
         gap = (x_hat.mean - x_ahead.mean).square().flatten(1).mean(1)  # (N,)
         code_gap = (z - ahead).square().mean(-1)[:, 1:]
         return {
             "reconstruction": (c.w_reconstruction / self._values(), errors.sum(1).mean()),
-            "prediction": (c.w_prediction, _mean(back_in_place(gap, shown), shown)),
+            "prediction": (c.w_prediction, _mean(back_in_place(gap, steps), steps)),
             "code_prediction": (c.w_code_prediction, _mean(code_gap, mask[:, 1:])),
             "spectral_static": (c.w_spectral, static_spectrum(static, c.static_rule).float()),
             "spectral_dynamic": (

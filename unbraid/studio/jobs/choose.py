@@ -92,7 +92,7 @@ def check_data(data: str, sets: tuple[str, ...]) -> dict[str, Any]:
     """Return what `unbraid data check` finds; it reads the files in a process of its own."""
     words = [word for setting in sets if setting.startswith("data.") for word in ("--set", setting)]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "unbraid", "data", "check", data, "--json", *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -105,9 +105,9 @@ def check_data(data: str, sets: tuple[str, ...]) -> dict[str, Any]:
             "line: unbraid data check."
         ) from None
     try:
-        examination = json.loads(done.stdout)
+        examination = json.loads(process.stdout)
     except ValueError:
-        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        errors = process.stderr.decode("utf-8", "replace").strip().splitlines()
         raise ValueError(
             (errors[-1] if errors else "the data check failed.").removeprefix("Error: ")
         ) from None

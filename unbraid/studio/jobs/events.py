@@ -26,11 +26,11 @@ async def follow(jobs: Jobs, word: str, gone: Callable[[], Awaitable[bool]]) -> 
         word: id of the training.
         gone: says whether the listener has left.
     """
-    seen, state, version, quiet = dict.fromkeys(LOGS, 0), "", "", 0
+    row_counts, state, version, quiet = dict.fromkeys(LOGS, 0), "", "", 0
     while not await gone():
         record = jobs.find(word)
         facts = await asyncio.to_thread(jobs.facts, record)
-        events = await asyncio.to_thread(_rows, Path(record.run), seen)
+        events = await asyncio.to_thread(_rows, Path(record.run), row_counts)
         if facts["state"] != state:
             state = facts["state"]
             events.append(_event("state", facts))
@@ -49,17 +49,17 @@ async def follow(jobs: Jobs, word: str, gone: Callable[[], Awaitable[bool]]) -> 
         await asyncio.sleep(SECONDS)
 
 
-def _rows(run: Path, seen: dict[str, int]) -> list[str]:
+def _rows(run: Path, row_counts: dict[str, int]) -> list[str]:
     """Return events of the rows that were written since the last look."""
     events = []
     for name in LOGS:
         path = run / f"{name}.csv"
         rows = read_rows(path) if path.is_file() else []
-        if len(rows) < seen[name]:  # it was begun anew, or cut where it goes on
-            seen[name] = 0
+        if len(rows) < row_counts[name]:  # it was begun anew, or cut where it goes on
+            row_counts[name] = 0
             events.append(_event("restart", {"log": name}))
-        fresh = rows[seen[name] :]
-        seen[name] = len(rows)
+        fresh = rows[row_counts[name] :]
+        row_counts[name] = len(rows)
         if fresh:
             events.append(_event("rows", {"log": name, "rows": [_numbers(row) for row in fresh]}))
     return events

@@ -13,7 +13,7 @@ from unbraid.studio.routes.shared import Here, Trainings
 from unbraid.studio.workspace import Workspace
 
 router = APIRouter()
-Asked = Annotated[dict[str, Any], Body()]
+Form = Annotated[dict[str, Any], Body()]
 MOST_MINUTES = 10_000.0
 MOST_SETS = 40
 
@@ -37,10 +37,10 @@ async def folder(here: Here, path: str = "") -> dict[str, Any]:
 
 
 @router.post("/data/check")
-async def check(here: Here, asked: Asked) -> dict[str, Any]:
+async def check(here: Here, form: Form) -> dict[str, Any]:
     """Return what the data hold and what is wrong with them."""
-    wish = await here.work.quick(partial(_request, here, asked))
-    return await here.work.slow(partial(choose.check_data, wish.data, wish.sets))
+    request = await here.work.quick(partial(_request, here, form))
+    return await here.work.slow(partial(choose.check_data, request.data, request.sets))
 
 
 @router.get("/jobs")
@@ -50,10 +50,10 @@ async def jobs(here: Here, trainings: Trainings) -> list[dict[str, Any]]:
 
 
 @router.post("/jobs")
-async def start(here: Here, trainings: Trainings, asked: Asked) -> dict[str, Any]:
+async def start(here: Here, trainings: Trainings, form: Form) -> dict[str, Any]:
     """Start a training."""
-    wish = await here.work.quick(partial(_request, here, asked))
-    record = await here.work.slow(partial(trainings.start, wish))
+    request = await here.work.quick(partial(_request, here, form))
+    record = await here.work.slow(partial(trainings.start, request))
     return trainings.facts(record)
 
 
@@ -66,9 +66,9 @@ async def stop(trainings: Trainings, word: str) -> dict[str, Any]:
 
 
 @router.post("/jobs/{word}/resume")
-async def resume(here: Here, trainings: Trainings, word: str, asked: Asked) -> dict[str, Any]:
+async def resume(here: Here, trainings: Trainings, word: str, form: Form) -> dict[str, Any]:
     """Go on with a training."""
-    record, minutes = trainings.find(word), _minutes(asked)
+    record, minutes = trainings.find(word), _minutes(form)
     record = await here.work.slow(partial(trainings.resume, record, minutes))
     return trainings.facts(record)
 
@@ -81,12 +81,12 @@ async def events(trainings: Trainings, request: Request, word: str) -> Streaming
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
-def _request(here: Workspace, asked: dict[str, Any]) -> TrainingRequest:
-    """Return what is asked for, checked: data by their place, settings by their name."""
+def _request(here: Workspace, form: dict[str, Any]) -> TrainingRequest:
+    """Return the request of a form, checked: data by their place, settings by their name."""
     from unbraid.methods import find_method
 
-    word, method = asked.get("data"), asked.get("method", "")
-    sets = asked.get("sets", [])
+    word, method = form.get("data"), form.get("method", "")
+    sets = form.get("sets", [])
     texts = [word, method, *(sets if isinstance(sets, list) else [None])]
     if not all(isinstance(text, str) for text in texts) or len(sets) > MOST_SETS or not word:
         raise ValueError("a training wants data, a method and a list of settings, all as text.")
@@ -95,11 +95,11 @@ def _request(here: Workspace, asked: dict[str, Any]) -> TrainingRequest:
     known = [entry.data for entry in here.entries.values() if entry.data]
     data = word if word in known else choose.allowed_data(word, here.places.folders)
     choose.check_sets(tuple(sets))
-    return TrainingRequest(data=data, method=method, minutes=_minutes(asked), sets=tuple(sets))
+    return TrainingRequest(data=data, method=method, minutes=_minutes(form), sets=tuple(sets))
 
 
-def _minutes(asked: dict[str, Any]) -> float:
-    minutes = asked.get("minutes") or 0
+def _minutes(form: dict[str, Any]) -> float:
+    minutes = form.get("minutes") or 0
     if not isinstance(minutes, int | float) or not 0 <= minutes <= MOST_MINUTES:
         raise ValueError(f"minutes must be a number from 0 to {MOST_MINUTES:,.0f}.")
     return float(minutes)

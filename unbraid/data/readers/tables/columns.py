@@ -84,13 +84,13 @@ def find_columns(head: Any, config: Config) -> Columns:
     check_names(names, config)
     sequence = "" if config.sequence == NONE else config.sequence
     if not config.sequence:
-        sequence = first_named(names, SEQUENCE_WORDS, taken=(*config.labels, *config.values))
+        sequence = first_named(names, SEQUENCE_WORDS, used=(*config.labels, *config.values))
     labels = config.labels
     if "split" in names and "split" not in (*labels, *config.values):
         labels = (*labels, "split")
     time = _find_time(names, config, sequence)
-    taken = {sequence, *time, *labels}
-    rest = {name: unfit(head[name], config.missing) for name in names if name not in taken}
+    used = {sequence, *time, *labels}
+    rest = {name: unfit(head[name], config.missing) for name in names if name not in used}
     values = config.values or tuple(name for name, why in rest.items() if not why)
     if not values:
         raise ValueError(
@@ -106,8 +106,8 @@ def check_names(names: Sequence[Any], config: Config) -> None:
     if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError(f"every column needs a name of its own, got {', '.join(map(str, names))}.")
     if len(names) > 1 and all(_is_number(name) for name in names):
-        shown = ", ".join(names[:5])
-        raise ValueError(f"the first row must hold the names of the columns, it holds {shown}.")
+        examples = ", ".join(names[:5])
+        raise ValueError(f"the first row must hold the names of the columns, it holds {examples}.")
     single = [(what, getattr(config, what)) for what in ("sequence", "time")]
     several = [(what, name) for what in ("values", "labels") for name in getattr(config, what)]
     for what, name in (*single, *several):
@@ -126,20 +126,20 @@ def check_names(names: Sequence[Any], config: Config) -> None:
 def _find_time(names: list[str], config: Config, sequence: str) -> tuple[str, ...]:
     if config.time:
         return () if config.time == NONE else (config.time,)
-    taken = (sequence, *config.values)  # a label, such as the month, may be a time as well
-    plain = first_named(names, TIME_WORDS, taken)
+    used = (sequence, *config.values)  # a label, such as the month, may be a time as well
+    plain = first_named(names, TIME_WORDS, used)
     if plain:
         return (plain,)
-    parts = list(takewhile(bool, (first_named(names, (word,), taken) for word in CALENDAR)))
+    parts = list(takewhile(bool, (first_named(names, (word,), used) for word in CALENDAR)))
     if len(parts) >= 3:  # year, month and day
         return tuple(parts)
-    step = first_named(names, STEP_WORDS, taken)
+    step = first_named(names, STEP_WORDS, used)
     return (step,) if step else ()
 
 
-def first_named(names: list[str], words: tuple[str, ...], taken: tuple[str, ...]) -> str:
+def first_named(names: list[str], words: tuple[str, ...], used: tuple[str, ...]) -> str:
     """Return the column whose name is the earliest of `words`, or ""."""
-    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in names if name not in taken}
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in names if name not in used}
     return next((plain[word] for word in words if word in plain), "")
 
 

@@ -209,10 +209,10 @@ def _prepare(
             rows.rewind(begun)
             skipped[table.name] = str(error)
     if len(skipped) > config.broken * len(tables):
-        shown = "; ".join(f"{name}: {reason}" for name, reason in list(skipped.items())[:3])
+        examples = "; ".join(f"{name}: {reason}" for name, reason in list(skipped.items())[:3])
         raise ValueError(
             f"{len(skipped)} of {len(tables)} tables cannot be used, more than data.broken="
-            f"{config.broken:g} allows. {shown}"
+            f"{config.broken:g} allows. {examples}"
         )
     unused = {f"column {name}": reason for name, reason in rows.columns.unused.items()}
     facts = fill(rows, settings, new)

@@ -140,7 +140,7 @@ def _grid(when: NDArray[Any], times: Times | None, every: str) -> Ints:
 
 def _check_guess(begins: Bools, fresh: Bools, columns: Columns) -> None:
     """Refuse columns that cannot be what they were taken for."""
-    taken = f"(sequence: {columns.sequence or NONE}, time: {' '.join(columns.time) or NONE})"
+    guess = f"(sequence: {columns.sequence or NONE}, time: {' '.join(columns.time) or NONE})"
     if len(begins) > 2 and begins.all():
         what = "is a sequence of its own, in which nothing can move"
         share = f"each of {len(begins)} rows"
@@ -150,7 +150,7 @@ def _check_guess(begins: Bools, fresh: Bools, columns: Columns) -> None:
     else:
         return
     raise ValueError(
-        f"{share} {what} {taken}. Name the columns that tell sequences and times with "
+        f"{share} {what} {guess}. Name the columns that tell sequences and times with "
         "data.sequence and data.time; none says that there is no such column."
     )
 
