@@ -1,5 +1,11 @@
+from pathlib import Path
+
+import pytest
+
 from unbraid.methods import METHODS
 from unbraid.runs.costs import COSTS, cost_words
+
+KINDS = ("video", "audio", "series")
 
 
 def test_every_method_of_the_catalogue_has_a_measured_cost():
@@ -9,3 +15,11 @@ def test_every_method_of_the_catalogue_has_a_measured_cost():
 
 def test_a_method_from_elsewhere_has_none():
     assert cost_words("mine") == "-"
+
+
+@pytest.mark.parametrize("method", COSTS)
+def test_the_page_on_speed_has_the_cost_of_every_method(method: str):
+    cells = (f"{COSTS[method][k]:.1f}" if k in COSTS[method] else "-" for k in KINDS)
+    line = f"| `{method}` | {' | '.join(cells)} |"
+    page = Path(__file__).parents[2] / "docs" / "speed.md"
+    assert line in page.read_text(encoding="utf-8").splitlines()

@@ -5,8 +5,8 @@ and variance L_tt²: one triangular solve gives the teacher-forced conditionals,
 The leading block of L is the factor of the shorter sequence, so padding at the end needs no care.
 Everything is computed in double precision: K is badly conditioned.
 
-White noise may be added to K. A posterior that is independent from step to step needs it: draws of
-it are rough, and under a smooth kernel rough paths are next to impossible. RBF with ℓ = 2, T = 12:
+White noise may be added to K. A posterior that is independent from step to step may need it: its
+draws are rough, and under an RBF kernel rough paths are next to impossible. With ℓ = 2, T = 12
 a standard normal draw costs thousands of nats without noise.
 """
 
