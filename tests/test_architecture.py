@@ -16,6 +16,7 @@ PACKAGE = Path(unbraid.__file__).parent
 MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text()
 LARGEST = 15
 MOST_IN_A_STEP = 15
+MOST_LINES = 300
 FOLDERS = [
     p
     for p in PACKAGE.rglob("*")
@@ -27,6 +28,14 @@ FOLDERS = [
 def test_a_room_has_few_files(folder):
     files = [p for p in folder.iterdir() if p.is_file()]
     assert len(files) <= LARGEST, sorted(p.name for p in files)
+
+
+def test_no_file_is_longer_than_the_ceiling():
+    lines = {
+        path.relative_to(PACKAGE).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_every_room_is_on_the_map():

@@ -110,27 +110,18 @@ class SequenceDisentangler(StoredEstimator, TransformerMixin, BaseEstimator):  #
         out: Any = None,
         verbose: Any = 0,
     ) -> None:
-        self.method = method
-        self.output = output
-        self.static_dim = static_dim
-        self.dynamic_dim = dynamic_dim
-        self.kind = kind
-        self.window = window
+        self.method, self.output = method, output
+        self.static_dim, self.dynamic_dim = static_dim, dynamic_dim
+        self.kind, self.window = kind, window
         self.channels_first = channels_first
-        self.sequence = sequence
-        self.time = time
-        self.preset = preset
-        self.settings = settings
-        self.max_steps = max_steps
-        self.max_minutes = max_minutes
+        self.sequence, self.time = sequence, time
+        self.preset, self.settings = preset, settings
+        self.max_steps, self.max_minutes = max_steps, max_minutes
         self.validation_fraction = validation_fraction
         self.test_fraction = test_fraction
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.out = out
-        self.verbose = verbose
+        self.warm_start, self.random_state = warm_start, random_state
+        self.n_jobs, self.device = n_jobs, device
+        self.out, self.verbose = out, verbose
 
     def fit(self, X: Any, y: Any = None) -> "SequenceDisentangler":
         """Train on sequences; y is ignored."""
