@@ -27,6 +27,7 @@ def run(tmp_path_factory):
         {"code": "d", "factor": "who", "role": "static", "classifier": "svc", "mean": 0.4},
     ]
     facts = {"split": "test", "sequences": 2, "reconstruction_mse": 0.5, "verdict": ["good"]}
+    facts |= {"relative_error": 0.13, "separation": {"separation": 0.72}}
     probes = [row | {"chance": 1 / 3} for row in probes]
     (run.path / "metrics.json").write_text(json.dumps(facts | {"probes": probes}))
     return run
@@ -60,6 +61,8 @@ def test_the_card_says_data_licence_leaks_limits_and_how_to_load(run, tmp_path):
     card = (folder / "README.md").read_text()
     assert card.startswith("---\nlicense: apache-2.0\nlibrary_name: unbraid\n")
     assert "| who | static | 90 % | 40 % | 33 % |" in card
+    assert "mean squared error 0.50000, 13 % of that of the mean sequence." in card
+    assert "Separation: 72 of 100." in card
     assert 'unbraid.load("me/toy")' in card
     assert "no method to make data anonymous" in card
     assert "| data | a/b, series of " in card

@@ -87,10 +87,22 @@ def _measured(metrics: dict[str, Any]) -> str:
         return "Not evaluated: `unbraid evaluate RUN` before `unbraid push` fills this in."
     lines = [
         f"Split `{metrics['split']}`, {metrics['sequences']} sequences.",
-        f"Reconstruction: mean squared error {metrics['reconstruction_mse']:.5f}.",
+        f"Reconstruction: mean squared error {metrics['reconstruction_mse']:.5f}"
+        f"{_relative(metrics.get('relative_error'))}.",
+        *_separation(metrics.get("separation") or {}),
         *(f"* {_cell(line)}" for line in metrics.get("verdict", ())[:1]),
     ]
     return "\n\n".join([*lines, _leak_table(metrics.get("probes", []))]).strip()
+
+
+def _relative(share: float | None) -> str:
+    return "" if share is None else f", {_percent(share)} of that of the mean sequence"
+
+
+def _separation(separation: dict[str, Any]) -> list[str]:
+    if "separation" not in separation:
+        return []
+    return [f"Separation: {100 * separation['separation']:.0f} of 100."]
 
 
 def _leak_table(probes: list[dict[str, Any]]) -> str:
