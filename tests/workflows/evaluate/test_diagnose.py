@@ -10,7 +10,7 @@ import pytest
 from unbraid.cli import main
 from unbraid.runs.plan import make_plan
 from unbraid.settings import parse_sets
-from unbraid.training.fit import fit
+from unbraid.training.fit import fit, resume
 from unbraid.workflows.evaluate.diagnose import (
     advice_for,
     diagnose,
@@ -48,23 +48,49 @@ def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
     assert kept["diagnosis"]["static_units"]["total"] == 4
 
 
+def _settings(advice: str) -> list[str]:
+    return [word.strip(",") for word in advice.split() if "=" in word]
+
+
 def test_nobody_is_told_to_try_what_a_run_has():
     plan = make_plan("toy-sprites")
-    recipe = advice_for(plan)
+    recipe = advice_for(plan, "video")
     assert "recommended recipe" not in recipe.d
     assert f"--set method.w_kl_dynamic={3 * plan.method_config.w_kl_dynamic:g}" in recipe.d
     assert recipe.s.startswith("train longer")
-    assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper")).d
+    assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper"), "video").d
 
 
 def test_advice_against_motion_in_s_is_settings_that_the_method_has():
     plan = make_plan("toy-sprites", "dsvae", preset="sprites/fast")
-    said = advice_for(plan).s
-    assert said == "try --set method.static_steps=2 --set method.kl_static_rise=8.0"
-    words = [word for word in said.split() if "=" in word]
-    changed = make_plan("toy-sprites", "dsvae", preset="sprites/fast", settings=parse_sets(words))
-    assert advice_for(changed).s.startswith("train longer")
-    assert "--method dsvae" in advice_for(make_plan("toy-sprites", "dbse")).s  # dbse has none
+    said = advice_for(plan, "video").s
+    assert said == (
+        "try `unbraid fit --resume RUN` --set method.static_steps=2 --set method.kl_static_rise=8.0"
+    )
+    settings = parse_sets(_settings(said))
+    changed = make_plan("toy-sprites", "dsvae", preset="sprites/fast", settings=settings)
+    assert advice_for(changed, "video").s.startswith("train longer")
+    said = advice_for(make_plan("toy-sprites", "dbse"), "video").s
+    assert "--method dsvae" in said  # dbse has none
+
+
+def test_what_helps_videos_but_not_series_is_advised_for_videos_only():
+    plan = make_plan("toy-series", settings={"method": {"posterior": "pooled"}})
+    said = advice_for(plan, "series")
+    assert said.d == "try a new run with --set method.posterior=centred"
+    assert "static_steps" not in said.s
+    centred = make_plan("toy-series", settings=parse_sets(_settings(said.d)))
+    assert "method.w_kl_dynamic=" in advice_for(centred, "series").d
+
+
+def test_a_run_goes_on_with_the_weight_that_is_advised(tmp_path: Path):
+    settings = parse_sets([*SETTINGS, *SERIES, "method.posterior=centred"])
+    run = fit("toy-series", settings=settings, out=tmp_path)
+    weight = 3 * run.plan.method_config.w_kl_dynamic
+    words = _settings(advice_for(run.plan, "series").d)
+    again = resume(run.path, settings=parse_sets([*words, "training.steps=4"]))
+    assert again.plan.method_config.w_kl_dynamic == pytest.approx(weight)
+    assert again.about["training"]["steps"] == 4
 
 
 def test_another_split_can_be_diagnosed(series: Path):

@@ -61,7 +61,7 @@ def test_the_choice_is_by_validation_over_data_sets_that_all_candidates_share(mo
     assert f"series: {one} (45.0 on validation)." in verdict(SUITE, Path())
     page = recipe_page(SUITE, Path()).partition("## series")[2]
     line = next(line for line in page.splitlines() if line.startswith(f"| {one} |"))
-    assert line.count("not measured") == 3
+    assert line.count("not measured") == len(series.data) - 2
     assert line.endswith("| 45.00 |")
     assert "50.0 ± 1.0, error 50.0 %, 2.0 min, 3 seeds" in line
 

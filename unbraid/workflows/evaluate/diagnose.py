@@ -17,12 +17,15 @@ from unbraid.files import write_text
 from unbraid.methods import METHODS
 from unbraid.runs.plan import Plan
 from unbraid.runs.recipes import RECOMMENDED
-from unbraid.runs.run import RunLike, opened
+from unbraid.runs.run import OpenedRun, RunLike, opened
 from unbraid.workflows.evaluate.judging import Scoring, score
 
 Results = dict[str, Any]
 # What keeps dynamics out of s, of methods whose Config has these settings.
 POOLED = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
+CENTRED = "centred"
+GO_ON = "`unbraid fit --resume RUN`"
+LONGER = "train longer: dynamic factors leave s last"
 FORGETFUL = next(name for name, cls in METHODS.items() if hasattr(cls.Config(), "static_steps"))
 
 
@@ -59,7 +62,7 @@ def diagnose(
         "probes": [asdict(row) for row in rows],
         "probe_seeds": seeds,
         "judge": judged,
-        "verdict": sentences(run.plan, numbers, rows) + judged_sentences(judged),
+        "verdict": sentences(run, numbers, rows) + judged_sentences(judged),
         "training": run.about["training"],
         "unbraid": unbraid.__version__,
     }
@@ -68,15 +71,16 @@ def diagnose(
     return diagnosis
 
 
-def sentences(plan: Plan, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
+def sentences(run: OpenedRun, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
     """Return the verdict with advice that fits the run."""
-    return verdict(numbers, rows, advice_for(plan))
+    return verdict(numbers, rows, advice_for(run.plan, run.corpus.spec.kind))
 
 
-def advice_for(plan: Plan) -> Advice:
+def advice_for(plan: Plan, kind: str) -> Advice:
     """Return what to try next; it never names a setting that the run has.
 
-    Every line is measured to help (docs/evaluate.md), and `unbraid fit --set` does it.
+    Every line is measured to help with such data (docs/evaluate.md). Weights can change in a run
+    that goes on (`unbraid fit --resume RUN --set ...`), a posterior needs a new one.
     """
     c = plan.method_config
     weights = {
@@ -84,22 +88,36 @@ def advice_for(plan: Plan) -> Advice:
         for code, name in (("s", "w_kl_static"), ("d", "w_kl_dynamic"))
         if hasattr(c, name)
     }
-    larger = "train longer"
-    if "d" in weights:
-        weight = 3 * c.w_kl_dynamic
-        larger = f"try --set {weights['d']}={weight:g}, which leaves static factors to s"
-    for_d = larger if plan.preset.startswith(RECOMMENDED) else RECIPE
+    for_d = _less_static(plan, kind) if plan.preset.startswith(RECOMMENDED) else RECIPE
     if not hasattr(c, "static_steps"):
         return Advice(for_d, f"{RECIPE} with --method {FORGETFUL}", weights)
+    return Advice(for_d, _less_dynamic(c) if kind == "video" else LONGER, weights)
+
+
+def _less_static(plan: Plan, kind: str) -> str:
+    """Return what takes static factors out of d."""
+    c = plan.method_config
+    if kind == "series" and getattr(c, "posterior", CENTRED) != CENTRED:
+        return f"try a new run with --set method.posterior={CENTRED}"
+    if not hasattr(c, "w_kl_dynamic"):
+        return "train longer"
+    weight = 3 * c.w_kl_dynamic
+    return f"try {GO_ON} --set method.w_kl_dynamic={weight:g}, which leaves static factors to s"
+
+
+def _less_dynamic(c: Any) -> str:
+    """Return what takes the motion of a video out of s."""
     settings = {
         name: value
         for name, value in POOLED.items()
         if not getattr(c, name) or name == "posterior" or getattr(c, name) == 1.0
         if getattr(c, name) != value
     }
+    if not settings:
+        return LONGER
     words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
-    longer = "train longer: dynamic factors leave s last"
-    return Advice(for_d, f"try {words}" if words else longer, weights)
+    new = "posterior" in settings or "kl_warmup_steps" in settings
+    return f"try {'a new run with' if new else GO_ON} {words}"
 
 
 def judged_sentences(judged: Results | None) -> list[str]:

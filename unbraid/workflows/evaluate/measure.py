@@ -209,7 +209,7 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
     if "diagnosis" in metrics:
         numbers = metrics["diagnosis"]
         metrics["diagnosis"] = asdict(numbers)
-        metrics["verdict"] += sentences(job.run.plan, numbers, rows)
+        metrics["verdict"] += sentences(job.run, numbers, rows)
     return metrics | {"skipped": job.skipped}
 
 
