@@ -94,7 +94,7 @@ def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
 
     config = replace(TINY, max_epochs=9, patience=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judges, "_Training", Rising)
+        patch.setattr("unbraid.evaluation.judge.model._Training", Rising)
         kept = fit_judge(corpus, config)
     steps = kept.state_dict()["encoder.pyramid.1.num_batches_tracked"]
     assert int(steps) == len(corpus.train) // TINY.batch_size  # those of one epoch, not of three
