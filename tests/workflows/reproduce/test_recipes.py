@@ -66,6 +66,13 @@ def test_the_choice_is_by_validation_over_data_sets_that_all_candidates_share(mo
     assert "50.0 ± 1.0, error 50.0 %, 2.0 min, 3 seeds" in line
 
 
+def test_a_choice_among_some_candidates_does_not_wait_for_the_others(monkeypatch):
+    series = next(kind for kind in SUITE.kinds if kind.kind == "series")
+    one, two, *_ = (row.label for row in series.rows)
+    monkeypatch.setattr(recipes, "results", _scored({"toy-series": {one: 50.0, two: 60.0}}))
+    assert f"series: {two} (60.0 on validation)." in verdict(SUITE, Path())
+
+
 def test_a_misspelt_data_set_is_told_the_right_one(tmp_path: Path):
     with pytest.raises(KeyError) as error:
         recipes.compare_recipes(Request(name="recipes", out=tmp_path), ["toy-serie"])

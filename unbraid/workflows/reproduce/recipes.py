@@ -180,12 +180,14 @@ def _cell(summary: dict[str, Any] | None) -> str:
 
 
 def _mean(kind: Kind, table: Scores, row: Row) -> float | None:
-    """Return the mean over the data sets that were measured for every candidate."""
-    shared = [
-        one.name
-        for one in kind.data
-        if all((one.name, other.label) in table for other in kind.rows)
+    """Return the mean over the data sets on which every candidate measured so far was measured."""
+    names = [one.name for one in kind.data]
+    measured = [
+        other.label for other in kind.rows if any((name, other.label) in table for name in names)
     ]
+    if row.label not in measured:
+        return None
+    shared = [name for name in names if all((name, label) in table for label in measured)]
     values = [table[name, row.label]["validation_separation_pct"]["mean"] for name in shared]
     return fmean(values) if values else None
 
