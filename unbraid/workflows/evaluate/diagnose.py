@@ -79,8 +79,8 @@ def sentences(run: OpenedRun, numbers: Diagnosis, rows: list[ProbeRow]) -> list[
 def advice_for(plan: Plan, kind: str) -> Advice:
     """Return what to try next; it never names a setting that the run has.
 
-    Every line is measured to help with such data (docs/evaluate.md). Weights can change in a run
-    that goes on (`unbraid fit --resume RUN --set ...`), a posterior needs a new one.
+    What each line was measured on, and how far that carries: docs/evaluate.md. Weights can change
+    in a run that goes on (`unbraid fit --resume RUN --set ...`), a posterior needs a new one.
     """
     c = plan.method_config
     weights = {
