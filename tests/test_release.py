@@ -74,6 +74,7 @@ def studio(bin_: Path, cwd: Path) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait(30)
+        server.stdout.close()
 
 
 def fetch(address: str) -> str:
