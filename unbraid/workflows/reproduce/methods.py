@@ -68,14 +68,14 @@ def _name(row: Result) -> str:
     return str(row["method"]).removesuffix(TUNED)
 
 
+def _tuned(row: Result) -> bool:
+    return str(row["method"]).endswith(TUNED)
+
+
 def _tuned_where_there_is(rows: Sequence[Result]) -> list[Result]:
     """Leave out the printed weights of a method where a comparison has its tuned ones."""
-    tuned = {(comparison_of(row), _name(row)) for row in rows if row["method"].endswith(TUNED)}
-    return [
-        row
-        for row in rows
-        if row["method"].endswith(TUNED) or (comparison_of(row), _name(row)) not in tuned
-    ]
+    tuned = {(comparison_of(row), _name(row)) for row in rows if _tuned(row)}
+    return [row for row in rows if _tuned(row) or (comparison_of(row), _name(row)) not in tuned]
 
 
 def _head(name: str, rows: Iterable[Result]) -> str:
@@ -96,8 +96,7 @@ def _cell(name: str, rows: Sequence[Result]) -> str:
         return "-"
     metrics = _targets(name, mine.values())
     cell = "<br>".join(_against(mine.get(metric.name)) for metric in metrics)
-    tuned = any(row["method"].endswith(TUNED) for row in mine.values())
-    return f"{cell} †" if tuned else cell
+    return f"{cell} †" if any(map(_tuned, mine.values())) else cell
 
 
 def _against(row: Result | None) -> str:
