@@ -2,6 +2,8 @@ import pytest
 import torch
 
 from tests.conformance.toys import LENGTHS, toy_batch, toy_method
+from unbraid.methods.dbse import DBSEConfig
+from unbraid.nets import NetConfig
 from unbraid.records import Codes
 
 ANCHORS = {
@@ -105,3 +107,8 @@ def test_an_inferred_anchor_is_decoded_twice_with_its_d_and_with_zeros():
     terms = method.loss(batch, 0)
     assert terms["reconstruction"][1].item() == pytest.approx(every / 6, rel=1e-5)
     assert terms["static_reconstruction"][1].item() == pytest.approx(anchor / 6, rel=1e-5)
+
+
+def test_an_inferred_anchor_wants_an_even_hidden_size():
+    with pytest.raises(ValueError, match=r"net\.hidden must be even, got 5\."):
+        DBSEConfig(anchor_code="inferred", net=NetConfig(hidden=5))

@@ -62,6 +62,11 @@ class DBSEConfig:
 
     def __post_init__(self) -> None:
         check_sizes(self)
+        if self.anchor_code == "inferred" and self.net.hidden % 2:
+            raise ValueError(
+                "anchor_code 'inferred' reads in two directions of half the hidden size each: "
+                f"net.hidden must be even, got {self.net.hidden}."
+            )
 
 
 class DBSE(VariationalMethod):
