@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Complex128, Float, Float64
 from torch import Tensor, nn
 
+from unbraid.latents.recurrent import mean_features
 from unbraid.precision import full_precision
 
 RIDGE = 1e-6  # share of the mean eigenvalue of XᵀX, added to its diagonal
@@ -114,8 +115,7 @@ class KoopmanState(nn.Module):
         x, y = pairs(z, mask)
         if not len(x) or not torch.isfinite(z[mask]).all():
             return
-        n = mask.sum(1, keepdim=True).clamp(min=1)
-        center = (z.double() * mask[..., None]).sum(1) / n
+        center = mean_features(z.double(), mask)
         with full_precision(z.device):
             batch = (x.T @ x, x.T @ y, y.T @ y)
             for name, sums in zip(("gram", "cross", "after"), batch, strict=True):

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from unbraid.latents.recurrent import GaussianHead
+from unbraid.latents.recurrent import GaussianHead, mean_features
 from unbraid.records import Codes, Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]
@@ -44,9 +44,8 @@ def mean_over_steps(q: Gaussian, mask: Steps) -> Gaussian:
     μ = Σ_t μ_t / n, σ² = Σ_t σ²_t / n², n valid steps.
     """
     n = mask.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
-    mean = (q.mean * mask[..., None]).sum(1) / n
     log_var = q.log_var.masked_fill(~mask[..., None], -torch.inf).logsumexp(1) - 2 * n.log()
-    return Gaussian(mean, log_var)
+    return Gaussian(mean_features(q.mean, mask), log_var)
 
 
 def varying(s: Float[Tensor, "B T S"], d: Float[Tensor, "B T D"]) -> Codes:
