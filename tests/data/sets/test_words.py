@@ -64,6 +64,14 @@ def test_words_are_spelt_by_the_alphabet():
     assert SPELT[WORDS.index("because")].tolist() == [1, 4, 2, 0, 20, 18, 4]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_commonest_letter_is_as_frequent_in_test_words_as_in_a_dictionary(seed: int):
+    corpus = _spell(_store(_drawings(["1"])), seed=seed)
+    shares = np.bincount(corpus.test.label("letter").ravel()) / corpus.test.label("letter").size
+    assert LETTERS[shares.argmax()] == "e"
+    assert shares.max() == pytest.approx(0.112, abs=0.02)  # Concise Oxford Dictionary
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_the_seed_training_words_have_every_letter(seed: int):
     corpus = _spell(_store(_drawings(["1"])), seed=seed)

@@ -2,6 +2,10 @@
 
 A sequence is a word of seven letters; every step shows the picture of one letter, all of them by
 the same writer. Static factor: the writer. Dynamic factor: the letter, one label per step.
+
+Whoever knows nothing of a letter names the commonest one, so the share of `e` decides what a code
+without letters scores. The hundred words have 11 % of it, as the entries of an English dictionary,
+and the test words are dealt to have the same shares of all letters.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,17 +30,18 @@ from unbraid.records import Factor
 from unbraid.settings import at_least
 
 LENGTH = 7
+DEALS = 1000  # random deals of the words, of which the evenest is taken
 LETTERS = tuple(ascii_lowercase)
 _LEXICON = """
-ability amazing analyze anxiety balance because bedroom believe between bicycle blanket
+ability amazing analyze anxiety anybody balance because bedroom between bicycle blanket
 brother cabinet capable capture century chicken citizen climate college complex connect
-conquer context cooking council culture develop diamond dolphin drawing economy equally
-evening example excited explain express factory fashion feather finally foreign forever
-forward freedom freezer gallery gravity healthy history holiday horizon husband imagine
-jealous journal journey justice kingdom kitchen knowing library machine maximum morning
-mystery natural network nothing opinion package perfect picture problem project puzzled
-quality quarter quickly realize request require science service sixteen speaker stomach
-subject teacher tobacco victory village vitamin weather weekend welcome western without
+conquer context cooking council culture diamond dolphin drawing economy equally example
+excited explain express factory fashion finally foreign forward freedom gallery gravity
+healthy history holiday horizon husband imagine instant jealous journal journey justice
+kingdom kitchen knowing library machine maximum mazurka morning musical mystery natural
+network nothing opinion package picture problem project pumpkin puzzled quality quarter
+quickly rainbow realize request require science service sixteen speaker stomach subject
+teacher tobacco tractor various victory village vitamin weather welcome western without
 writing
 """
 WORDS = tuple(_LEXICON.split())
@@ -238,6 +243,9 @@ def spell(prepared: Prepared, config: WordsConfig, *, name: str, stand_in: str =
     if config.jitter:
         change = rng.uniform(-config.jitter, config.jitter, (*index.shape, 2, 3))
         bends = (np.eye(2, 3) + change).astype(np.float32)
+    labels: dict[str, Array] = {"writer": writer, "word": word, "letter": letter}
+    if config.cut == "word":
+        labels["split"] = deal_words(config.split())[word]
     collection = Collection(
         name=name,
         kind="video",
@@ -245,8 +253,22 @@ def spell(prepared: Prepared, config: WordsConfig, *, name: str, stand_in: str =
         stand_in=stand_in,
         skipped=prepared.facts["skipped"],
         x=Written(pictures=prepared.arrays["pictures"], index=index, bends=bends),
-        labels={"writer": writer, "word": word, "letter": letter},
+        labels=labels,
         static=(Factor(name="writer", classes=len(writers), values=tuple(writers)),),
         dynamic=(Factor(name="letter", classes=26, values=LETTERS, per_step=True),),
     )
     return collection.deal(config.split())
+
+
+def deal_words(config: SplitConfig) -> Array:
+    """Return for every word its part: of many random deals the one with the evenest letters."""
+    test, validation = (round(share * len(WORDS)) for share in (config.test, config.validation))
+    counts = (SPELT[..., None] == np.arange(len(LETTERS))).sum(1)  # (100, 26) letters of a word
+    rng = np.random.default_rng(config.seed)
+    deals = np.stack([rng.permutation(len(WORDS)) for _ in range(DEALS)])
+    shares = counts[deals[:, :test]].mean(1) - counts.mean(0)
+    best = deals[np.square(shares).sum(1).argmin()]
+    parts = np.full(len(WORDS), "train", dtype="U10")
+    parts[best[:test]] = "test"
+    parts[best[test : test + validation]] = "validation"
+    return parts
