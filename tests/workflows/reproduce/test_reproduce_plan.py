@@ -103,7 +103,7 @@ def test_the_ablations_change_what_they_are_called_after():
         (config[n].static_loss, config[n].subtract)
         for n in ("dbse", "dbse-no-loss", "dbse-no-sub", "dbse-no-both")
     ]
-    assert both == [(True, "after"), (False, "after"), (True, "off"), (False, "off")]
+    assert both == [(True, "before"), (False, "before"), (True, "off"), (False, "off")]
     anchors = [config[n].anchor for n in ("dbse", "dbse-middle", "dbse-last")]
     assert anchors == ["first", "middle", "last"]
     assert config["cdsvae-no-content"].static_view == "none"
