@@ -69,7 +69,7 @@ def test_the_commonest_letter_is_as_frequent_in_test_words_as_in_a_dictionary(se
     corpus = _spell(_store(_drawings(["1"])), seed=seed)
     shares = np.bincount(corpus.test.label("letter").ravel()) / corpus.test.label("letter").size
     assert LETTERS[shares.argmax()] == "e"
-    assert shares.max() == pytest.approx(0.112, abs=0.02)  # Concise Oxford Dictionary
+    assert shares.max() == pytest.approx(0.112, abs=0.025)  # Concise Oxford Dictionary
 
 
 @pytest.mark.parametrize("seed", range(5))

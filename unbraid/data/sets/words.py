@@ -5,7 +5,7 @@ the same writer. Static factor: the writer. Dynamic factor: the letter, one labe
 
 Whoever knows nothing of a letter names the commonest one, so the share of `e` decides what a code
 without letters scores. The hundred words have 11 % of it, as the entries of an English dictionary,
-and the test words are dealt to have the same shares of all letters.
+and test and validation words are dealt to have the same shares of all letters.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -266,9 +266,11 @@ def deal_words(config: SplitConfig) -> Array:
     counts = (SPELT[..., None] == np.arange(len(LETTERS))).sum(1)  # (100, 26) letters of a word
     rng = np.random.default_rng(config.seed)
     deals = np.stack([rng.permutation(len(WORDS)) for _ in range(DEALS)])
-    shares = counts[deals[:, :test]].mean(1) - counts.mean(0)
-    best = deals[np.square(shares).sum(1).argmin()]
-    parts = np.full(len(WORDS), "train", dtype="U10")
-    parts[best[:test]] = "test"
-    parts[best[test : test + validation]] = "validation"
-    return parts
+    whole = counts.mean(0)
+    parts = deals[:, :test], deals[:, test : test + validation]
+    uneven = [np.abs(counts[rows].mean(1) - whole).max(1) for rows in parts]  # of the worst letter
+    best = deals[np.argmin(np.max(uneven, axis=0))]
+    names = np.full(len(WORDS), "train", dtype="U10")
+    names[best[:test]] = "test"
+    names[best[test : test + validation]] = "validation"
+    return names
