@@ -6,6 +6,7 @@ Resolution order, later wins: defaults of the dataclass < preset file < `--set a
 import dataclasses
 import difflib
 import math
+import re
 import tomllib
 import types
 import typing
@@ -17,6 +18,7 @@ from unbraid.files import read_text
 
 C = TypeVar("C")
 Table = dict[str, Any]
+_SHORT_FLOAT = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", re.I)  # no TOML: .05 and 1.
 
 
 def build(cls: type[C], table: Mapping[str, Any], *, where: str) -> C:
@@ -151,6 +153,8 @@ def parse_sets(words: Iterable[str]) -> Table:
 
     >>> parse_sets(["method.static_dim=64", "method.net.channels=[8, 16]", "method.anchor=last"])
     {'method': {'static_dim': 64, 'net': {'channels': [8, 16]}, 'anchor': 'last'}}
+    >>> parse_sets(["method.w_nce=.05"])
+    {'method': {'w_nce': 0.05}}
     """
     table: Table = {}
     for word in words:
@@ -169,7 +173,7 @@ def _parse_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
-        return text
+        return float(text) if _SHORT_FLOAT.fullmatch(text) else text
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
