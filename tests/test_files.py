@@ -118,9 +118,9 @@ def test_a_full_disk_is_named_whatever_library_met_it(tmp_path: Path, error: Exc
         aside.write_text("half")
         raise error
 
-    with pytest.raises(OSError, match=r"No space left.*a\.txt") as told:
+    with pytest.raises(OSError, match=r"No space left.*a\.txt") as caught:
         write_whole(tmp_path / "a.txt", write)
-    assert told.value.errno == errno.ENOSPC
+    assert caught.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
 
 

@@ -43,10 +43,10 @@ class Toy(DSVAE):
 
 @pytest.fixture
 def catalogue(monkeypatch) -> dict:
-    kept = dict(METHODS)
+    before = dict(METHODS)
     yield METHODS
     METHODS.clear()
-    METHODS.update(kept)
+    METHODS.update(before)
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +153,8 @@ def test_loggers_are_told_what_the_log_says_under_stable_names(corpus, tmp_path)
     logger = CSVLogger(tmp_path / "csv")
     run = unbraid.fit(corpus, "dsvae", settings=TINY, out=tmp_path, logger=logger)
     logger.save()
-    told = (Path(logger.log_dir) / "metrics.csv").read_text()
-    names = told.splitlines()[0].split(",")
+    metrics = (Path(logger.log_dir) / "metrics.csv").read_text()
+    names = metrics.splitlines()[0].split(",")
     terms = (run.path / "log.csv").read_text().splitlines()[0].split(",")[1:]
     assert {f"train/{term}" for term in terms} <= set(names)
     assert "validation/loss" in names

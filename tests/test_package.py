@@ -28,14 +28,14 @@ def _names(requirements: list[str]) -> set[str]:
 
 def _imported() -> set[str]:
     """Every top-level package that a file of ours imports, wherever in it."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path in (ROOT / "unbraid").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+                names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.partition(".")[0])
-    return found
+                names.add(node.module.partition(".")[0])
+    return names
 
 
 def test_every_package_that_is_imported_is_declared():

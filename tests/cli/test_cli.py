@@ -205,17 +205,17 @@ def test_evaluate_and_report_end_in_a_page(run_program, trained):
 def test_catalogues_are_for_people_and_for_scripts(run_program):
     text = run_program("methods")[1]
     assert all(name in text for name in METHODS)
-    found = json.loads(run_program("methods", "--json")[1])
-    assert {fact["name"] for fact in found} == set(METHODS)
-    kinds = [kind for fact in found for kind in fact["recommended"]]
+    methods = json.loads(run_program("methods", "--json")[1])
+    assert {fact["name"] for fact in methods} == set(METHODS)
+    kinds = [kind for fact in methods for kind in fact["recommended"]]
     assert sorted(kinds) == ["audio", "series", "video"]  # each by one method
-    for fact in found:
+    for fact in methods:
         for kind, why in fact["recommended"].items():
             assert f"{fact['name']} for {kind}: {why}" in text
             assert re.search(r"\d", why)  # the measured figure
-    assert any("best" in ranks for fact in found for ranks in fact["good_at"].values())
-    found = json.loads(run_program("data", "list", "--json")[1])
-    assert {"toy-sprites", "sprites"} <= {fact["name"] for fact in found}
+    assert any("best" in ranks for fact in methods for ranks in fact["good_at"].values())
+    methods = json.loads(run_program("data", "list", "--json")[1])
+    assert {"toy-sprites", "sprites"} <= {fact["name"] for fact in methods}
     text = run_program("methods", "dbse")[1]
     assert "method.anchor" in text
     assert "our results, speech: " in text

@@ -67,9 +67,9 @@ def test_unusable_data_end_in_a_numbered_problem_and_code_2(run_data, tmp_path):
     np.savez(path, x=pixels)
     code, out, err = run_data("check", str(path))
     assert code == 2
-    said = " ".join(out.split())
-    assert "1. problem: no method can be trained on these data" in said
-    assert "Resize to multiples of 16" in said
+    text = " ".join(out.split())
+    assert "1. problem: no method can be trained on these data" in text
+    assert "Resize to multiples of 16" in text
     assert "Traceback" not in err
     code, out, _ = run_data("check", str(path), "--json")
     assert code == 2

@@ -13,11 +13,11 @@ def test_an_unexpected_error_is_one_sentence_and_a_log(run_program, monkeypatch,
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("unbraid.runs.plan.make_plan", broken)
-    code, _, said = run_program("fit", "toy-series")
+    code, _, error = run_program("fit", "toy-series")
     assert code == 1
-    assert said.count("\n") == 1
-    assert "unexpected RuntimeError: the wheel" in said
-    log = Path(re.search(r"traceback is in (\S+\.log)", said)[1])
+    assert error.count("\n") == 1
+    assert "unexpected RuntimeError: the wheel" in error
+    log = Path(re.search(r"traceback is in (\S+\.log)", error)[1])
     assert log.parent == tmp_path
     text = log.read_text()
     assert "Traceback" in text
@@ -27,14 +27,14 @@ def test_an_unexpected_error_is_one_sentence_and_a_log(run_program, monkeypatch,
 
 @pytest.mark.parametrize("device", ["mps", "tpu", "", "meta", "cuda:x", "cpu:9"])
 def test_a_device_that_is_none_is_refused(run_program, device, tmp_path):
-    code, _, said = run_program("fit", "toy-series", "--device", device, "--out", str(tmp_path))
+    code, _, error = run_program("fit", "toy-series", "--device", device, "--out", str(tmp_path))
     assert code == 2
-    assert "device must be auto, cpu, cuda or cuda:N" in said
+    assert "device must be auto, cpu, cuda or cuda:N" in error
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("word", ["method=3", "training=fast", "data=1"])
 def test_a_section_that_is_no_table_is_refused(run_program, word, tmp_path):
-    code, _, said = run_program("fit", "toy-series", "--set", word, "--out", str(tmp_path))
+    code, _, error = run_program("fit", "toy-series", "--set", word, "--out", str(tmp_path))
     assert code == 2
-    assert re.search(rf"{word.partition('=')[0]} is a section .*e\.g\. --set", said)
+    assert re.search(rf"{word.partition('=')[0]} is a section .*e\.g\. --set", error)

@@ -42,8 +42,8 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 def _files(folder: Path) -> dict[Path, int]:
     """Return when every file was changed; a lock is no change."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {path: path.stat().st_mtime_ns for path in found}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {path: path.stat().st_mtime_ns for path in files}
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def refused(run_program, tmp_path: Path):
 
     def refuse(*words: object) -> str:
         before = _files(tmp_path)
-        code, _, said = run_program(*map(str, words))
-        assert code == 2, said
-        assert said.startswith("Error: ")
-        assert said.count("\n") == 1
-        assert "\x1b" not in said
+        code, _, error = run_program(*map(str, words))
+        assert code == 2, error
+        assert error.startswith("Error: ")
+        assert error.count("\n") == 1
+        assert "\x1b" not in error
         assert _files(tmp_path) == before
-        return said
+        return error
 
     return refuse
 
@@ -80,8 +80,8 @@ def test_a_setting_beyond_all_memory_is_refused(refused, tmp_path: Path, word: s
 
 def test_a_window_longer_than_the_sequences_is_refused(refused, tmp_path: Path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(9, 8, 2)))
-    said = refused("fit", tmp_path / "x.npy", "--set", f"data.window={10**12}")
-    assert "Choose a smaller data.window" in said
+    error = refused("fit", tmp_path / "x.npy", "--set", f"data.window={10**12}")
+    assert "Choose a smaller data.window" in error
 
 
 def _npz(path: Path, header: str, body: bytes = b"") -> Path:
@@ -124,14 +124,14 @@ def test_names_are_shown_as_they_are(run_program, tmp_path: Path, name: str):
     rows = [f"{i},{i % 7},{i * i % 11}" for i in range(400)]
     path = tmp_path / name.replace("/", "-")
     path.write_text("t,a,b\n" + "\n".join(rows))
-    code, shown, said = run_program("data", "check", str(path), "--set", "data.piece=20")
-    assert code == 0, said
-    assert "\x1b" not in shown + said
+    code, shown, error = run_program("data", "check", str(path), "--set", "data.piece=20")
+    assert code == 0, error
+    assert "\x1b" not in shown + error
     assert path.stem.replace("\x1b", "\\x1b") in shown
     missing = str(tmp_path / name)
-    code, shown, said = run_program("fit", f"{missing}/none.csv")
+    code, shown, error = run_program("fit", f"{missing}/none.csv")
     assert code == 2
-    assert "\x1b" not in shown + said
+    assert "\x1b" not in shown + error
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ rows = [{{ name = "{name}", label = "E", method = "dsvae" }}]
 @pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "a/b", "..", ""])
 def test_a_comparison_writes_nowhere_but_below_its_folder(refused, tmp_path: Path, name: str):
     (tmp_path / "mine.toml").write_text(EVIL.format(name=name))
-    said = refused("reproduce", tmp_path / "mine.toml", "--out", tmp_path / "a" / "b")
-    assert "names a folder" in said
+    error = refused("reproduce", tmp_path / "mine.toml", "--out", tmp_path / "a" / "b")
+    assert "names a folder" in error
 
 
 @pytest.mark.parametrize("word", ["..", ".", "../..", "inner/.."])
@@ -240,8 +240,8 @@ def test_a_run_does_not_replace_files_of_something_else(refused, tmp_path: Path)
     folder.mkdir(parents=True)
     (folder / "log.csv").write_text("precious")
     words = [word for one in SMALL for word in ("--set", one)]
-    said = refused("fit", "toy-series", "-m", "dsvae", "--out", tmp_path / "runs", *words)
-    assert "files of something else (log.csv)" in said
+    error = refused("fit", "toy-series", "-m", "dsvae", "--out", tmp_path / "runs", *words)
+    assert "files of something else (log.csv)" in error
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(run_program, run: Path, monkeypatch):
@@ -256,10 +256,10 @@ def test_a_full_disk_keeps_the_last_checkpoint(run_program, run: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("unbraid.runs.checkpoint.save_file", full)
         words = ("fit", "--resume", str(run), "--set", "training.steps=3")
-        code, _, said = run_program(*words)
+        code, _, error = run_program(*words)
         assert code == 2
-        assert "the disk is full" in said
-        assert "--resume" in said
+        assert "the disk is full" in error
+        assert "--resume" in error
     assert path.read_bytes() == before
     assert not list(path.parent.glob(".*"))
     assert run_program(*words)[0] == 0

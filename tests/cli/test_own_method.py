@@ -63,11 +63,11 @@ class Toy(VariationalMethod):
 
 @pytest.fixture(autouse=True)
 def toy():
-    kept = dict(METHODS)
+    before = dict(METHODS)
     unbraid.register_method("toy", Toy)
     yield
     METHODS.clear()
-    METHODS.update(kept)
+    METHODS.update(before)
 
 
 def test_a_registered_method_is_known_to_the_program(run_program, tmp_path: Path):

@@ -28,16 +28,16 @@ def test_the_list_is_for_people_and_for_scripts(run_program):
     assert code == 0
     assert "sprites-ablation" in out
     assert "stand-in" in out
-    found = {
+    names = {
         fact["name"]: fact for fact in json.loads(run_program("reproduce", "--list", "--json")[1])
     }
-    assert found["sprites"]["targets"] == {
+    assert names["sprites"]["targets"] == {
         "accuracy_pct": 100.0,
         "inception_score": 8.94,
         "intra_entropy_H(y|x)": 0.006,
     }
-    assert found["physionet"]["rows"]["raw"] == "raw features"
-    assert found["physionet"]["seeds"] == 5
+    assert names["physionet"]["rows"]["raw"] == "raw features"
+    assert names["physionet"]["seeds"] == 5
 
 
 @pytest.mark.parametrize(

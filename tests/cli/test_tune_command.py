@@ -31,8 +31,8 @@ def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(run_progra
     assert "dbse on toy-series by leakage: 3 finished" in out
     assert "trial 0 is the preset" in out
     assert "label-free choice beside labels" in out
-    told = out.strip().splitlines()[-1].partition("unbraid ")[2].split()
-    code, out, _ = run_program(*told, "--out", str(tmp_path / "runs"))
+    suggestion = out.strip().splitlines()[-1].partition("unbraid ")[2].split()
+    code, out, _ = run_program(*suggestion, "--out", str(tmp_path / "runs"))
     assert code == 0
     assert "finished after 4 steps" in out
 

@@ -68,13 +68,13 @@ def assert_same(a: dict[str, Tensor], b: dict[str, Tensor]) -> None:
 
 def test_every_parameter_gets_a_gradient(name: str, kind: Kind) -> None:
     method = toy_method(name, kind)
-    found = gradients(method, toy_batch(kind))
+    grads = gradients(method, toy_batch(kind))
     for parameter, _ in method.named_parameters():
         if (name, kind, parameter) in WITHOUT_GRADIENT:
             continue
-        assert parameter in found, f"{parameter} has no gradient"
-        assert torch.isfinite(found[parameter]).all(), f"{parameter}: not finite"
-        assert found[parameter].abs().max() > 0, f"{parameter}: all zero"
+        assert parameter in grads, f"{parameter} has no gradient"
+        assert torch.isfinite(grads[parameter]).all(), f"{parameter}: not finite"
+        assert grads[parameter].abs().max() > 0, f"{parameter}: all zero"
 
 
 def test_the_loss_falls_on_one_batch(name: str, kind: Kind) -> None:

@@ -82,19 +82,19 @@ def test_factors_are_static_unless_they_move():
         "name": ["x.wav", "y.wav"],
         "split": ["train", "test"],
     }
-    kept, static, dynamic = encode_labels(labels, dynamic=["action"])
+    encoded, static, dynamic = encode_labels(labels, dynamic=["action"])
     assert [factor.name for factor in static] == ["who", "load"]
     assert [factor.name for factor in dynamic] == ["action", "state"]
-    assert kept["split"].tolist() == ["train", "test"]
-    assert kept["name"].tolist() == ["x.wav", "y.wav"]
-    assert kept["action"].tolist() == [0, 1]
+    assert encoded["split"].tolist() == ["train", "test"]
+    assert encoded["name"].tolist() == ["x.wav", "y.wav"]
+    assert encoded["action"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("values", [["", ""], [-1, -1], [np.nan, np.nan]])
 def test_a_label_that_is_unknown_everywhere_is_no_factor(values):
-    kept, static, dynamic = encode_labels({"who": values})
+    encoded, static, dynamic = encode_labels({"who": values})
     assert (static, dynamic) == ((), ())
-    assert len(kept["who"]) == 2
+    assert len(encoded["who"]) == 2
 
 
 def test_a_dynamic_label_must_exist():

@@ -26,15 +26,15 @@ def test_windows_agree_with_plain_loops(window, ragged, holes):
     lengths = np.array([7, 1, 4, 6, 3]) if ragged else None
     observed = rng.random(x.shape) < 0.6 if holes else None
     wanted, known = _reference_windows(x, window, observed, lengths)
-    windows, found, steps = cut_windows(x, window, observed=observed, lengths=lengths)
+    windows, windows_known, steps = cut_windows(x, window, observed=observed, lengths=lengths)
     exists = np.ones(windows.shape[:2], dtype=bool)
     if steps is not None:
         exists = np.arange(windows.shape[1]) < steps[:, None]
         assert steps.tolist() == [-(-n // window) for n in lengths]
-    if found is None:
-        found = np.broadcast_to(exists[..., None, None], windows.shape)
-    assert np.array_equal(found, known)
-    assert np.array_equal(windows[found], wanted[known])
+    if windows_known is None:
+        windows_known = np.broadcast_to(exists[..., None, None], windows.shape)
+    assert np.array_equal(windows_known, known)
+    assert np.array_equal(windows[windows_known], wanted[known])
     assert windows.dtype == np.float32
 
 

@@ -52,9 +52,11 @@ def test_a_judge_learns_a_small_set_by_heart(corpus: Corpus):
         max_epochs=30,
         patience=30,
     )
-    found = judges.test_accuracy(fit_judge(replace(corpus, train=few, validation=few), config), few)
-    assert set(found) == {"skin", "style", "hair", "top", "trousers", "motion"}
-    assert min(found.values()) > 0.9
+    accuracy = judges.test_accuracy(
+        fit_judge(replace(corpus, train=few, validation=few), config), few
+    )
+    assert set(accuracy) == {"skin", "style", "hair", "top", "trousers", "motion"}
+    assert min(accuracy.values()) > 0.9
     assert chance(few.label("motion")) < 0.25
 
 
@@ -73,10 +75,10 @@ def test_a_judge_may_learn_from_some_steps_and_judges_all(corpus: Corpus, monkey
 
     monkeypatch.setattr(Judge, "forward", watched)
     config = replace(TINY, window=3, optimizer="muon")
-    found = fit_judge(corpus, config)
+    trained = fit_judge(corpus, config)
     length = corpus.spec.length
     assert set(seen) == {3, length}  # training, and validation
-    assert _same(found, fit_judge(corpus, config))
+    assert _same(trained, fit_judge(corpus, config))
 
 
 def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
@@ -95,14 +97,14 @@ def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
     config = replace(TINY, max_epochs=9, patience=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unbraid.evaluation.judge.model._Training", Rising)
-        kept = fit_judge(corpus, config)
-    steps = kept.state_dict()["encoder.pyramid.1.num_batches_tracked"]
+        trained = fit_judge(corpus, config)
+    steps = trained.state_dict()["encoder.pyramid.1.num_batches_tracked"]
     assert int(steps) == len(corpus.train) // TINY.batch_size  # those of one epoch, not of three
 
 
 def test_the_budget_in_steps_ends_the_training(corpus: Corpus):
-    kept = fit_judge(corpus, replace(TINY, max_epochs=9, max_steps=3))
-    assert int(kept.state_dict()["encoder.pyramid.1.num_batches_tracked"]) == 3
+    trained = fit_judge(corpus, replace(TINY, max_epochs=9, max_steps=3))
+    assert int(trained.state_dict()["encoder.pyramid.1.num_batches_tracked"]) == 3
 
 
 FEW = {"train": 16, "validation": 4, "test": 4}
@@ -114,14 +116,14 @@ VOICES = {"speakers": 4, "validation_speakers": 2, "test_speakers": 2, "utteranc
 )
 def test_any_kind_can_be_judged_and_labels_per_step_too(name: str, sizes: dict[str, int]):
     small = load_data(name, sizes)
-    found = fit_judge(small, replace(TINY, batch_size=8))
+    trained = fit_judge(small, replace(TINY, batch_size=8))
     batch = small.test.take(slice(None))
-    told = found.predict(batch)
-    for factor, _ in found.factors:
+    predictions = trained.predict(batch)
+    for factor, _ in trained.factors:
         shape = batch.mask.shape if factor.per_step else batch.mask.shape[:1]
-        assert told[factor.name].shape == (*shape, factor.classes)
-        assert told[factor.name].sum(-1) == pytest.approx(1.0, abs=1e-5)
-    assert all(0 <= value <= 1 for value in judges.test_accuracy(found, small.test).values())
+        assert predictions[factor.name].shape == (*shape, factor.classes)
+        assert predictions[factor.name].sum(-1) == pytest.approx(1.0, abs=1e-5)
+    assert all(0 <= value <= 1 for value in judges.test_accuracy(trained, small.test).values())
 
 
 def test_padded_steps_do_not_count(judge: Judge, corpus: Corpus):

@@ -91,39 +91,39 @@ def model(request: pytest.FixtureRequest) -> Method:
 
 def test_probes_find_the_leak_in_d(model: Method, split: Split):
     rows = probe(embed(model, split), split, seeds=3)
-    found = {(row.code, row.factor): row.mean for row in rows}
-    assert found["s", "speaker"] == found["d", "phone"] == 1.0
-    assert found["s", "phone"] < 0.5  # chance is near a third
+    accuracy = {(row.code, row.factor): row.mean for row in rows}
+    assert accuracy["s", "speaker"] == accuracy["d", "phone"] == 1.0
+    assert accuracy["s", "phone"] < 0.5  # chance is near a third
     if isinstance(model, Leaky):
-        assert found["d", "speaker"] == 1.0
+        assert accuracy["d", "speaker"] == 1.0
     else:
-        assert found["d", "speaker"] < 0.45  # chance is a quarter
+        assert accuracy["d", "speaker"] < 0.45  # chance is a quarter
         assert gaps(rows)["d_gap"] > 0.5
 
 
 def test_the_judge_sees_who_is_kept(model: Method, split: Split):
     rows = judge_generations(model, Reading(), split, Draws(repeats=3, seed=0))
-    found = {(r.kept, r.factor): r.mean for r in rows if r.metric == "accuracy"}
-    assert found["d", "phone"] == 1.0
+    accuracy = {(r.kept, r.factor): r.mean for r in rows if r.metric == "accuracy"}
+    assert accuracy["d", "phone"] == 1.0
     if isinstance(model, Leaky):
-        assert found["d", "speaker"] == 1.0  # d alone says who it is
-        assert found["s", "speaker"] < 0.4  # and s has no say
+        assert accuracy["d", "speaker"] == 1.0  # d alone says who it is
+        assert accuracy["s", "speaker"] < 0.4  # and s has no say
     else:
-        assert found["s", "speaker"] == 1.0
-        assert found["d", "speaker"] < 0.4
-        assert found["s", "phone"] < 0.45
+        assert accuracy["s", "speaker"] == 1.0
+        assert accuracy["d", "speaker"] < 0.4
+        assert accuracy["s", "phone"] < 0.45
     by_kept = {row.kept: row.gap for row in leakage_table(rows)}
     assert (by_kept["d"] < 0.1) == isinstance(model, Leaky)
 
 
 def test_speakers_are_verified_by_the_code_that_holds_them(model: Method, split: Split):
-    found = verify_speakers(embed(model, split), split)
-    assert found.static_eer == 0.0
+    result = verify_speakers(embed(model, split), split)
+    assert result.static_eer == 0.0
     if isinstance(model, Leaky):
-        assert found.dynamic_eer < 0.05
+        assert result.dynamic_eer < 0.05
     else:
-        assert found.dynamic_eer > 0.3
-    assert found.gap == pytest.approx(found.dynamic_eer - found.static_eer)
+        assert result.dynamic_eer > 0.3
+    assert result.gap == pytest.approx(result.dynamic_eer - result.static_eer)
 
 
 def test_a_target_is_predicted_from_the_code_that_holds_it(model: Method, split: Split):
@@ -134,15 +134,15 @@ def test_a_target_is_predicted_from_the_code_that_holds_it(model: Method, split:
 
 
 def test_the_diagnosis_needs_no_labels_to_tell_them_apart(model: Method, split: Split):
-    found = diagnose(model, split)
-    said = " ".join(verdict(found))
-    assert found.explained == pytest.approx(1.0, abs=1e-5)
-    assert found.dynamic_cycle.agreement > 0.95
+    diagnosis = diagnose(model, split)
+    text = " ".join(verdict(diagnosis))
+    assert diagnosis.explained == pytest.approx(1.0, abs=1e-5)
+    assert diagnosis.dynamic_cycle.agreement > 0.95
     if isinstance(model, Leaky):
-        assert found.explained_by_dynamic == pytest.approx(1.0, abs=1e-5)
-        assert found.static_cycle.agreement < 0.5  # the swapped sequence is the other's
-        assert "s" in said
-        assert "No sign of leakage" not in said
+        assert diagnosis.explained_by_dynamic == pytest.approx(1.0, abs=1e-5)
+        assert diagnosis.static_cycle.agreement < 0.5  # the swapped sequence is the other's
+        assert "s" in text
+        assert "No sign of leakage" not in text
     else:
-        assert found.static_cycle.agreement > 0.85  # equal speakers are ties
-        assert found.explained_by_dynamic < 0.9
+        assert diagnosis.static_cycle.agreement > 0.85  # equal speakers are ties
+        assert diagnosis.explained_by_dynamic < 0.9

@@ -43,8 +43,8 @@ def test_drop_and_insert_are_inverse(a: int):
     at = torch.tensor([a, 4 - a])
     short = drop(h, at)
     for i, index in enumerate(at.tolist()):
-        kept = [t for t in range(5) if t != index]
-        assert torch.equal(short[i], h[i, kept])
+        others = [t for t in range(5) if t != index]
+        assert torch.equal(short[i], h[i, others])
         wanted = h[i].clone()
         wanted[index] = 0.0
         assert torch.equal(insert(short, at)[i], wanted)
@@ -110,8 +110,8 @@ def test_the_prior_runs_over_the_moving_elements(anchor: str):
     d, a = torch.randn(5, 5, 2), anchor_index(MASK, anchor)
     p, plain = prior(d, MASK), prior.others(drop(d, a), EVERY[:, :4])
     for i, index in enumerate(a.tolist()):
-        kept = [t for t in range(5) if t != index]
-        torch.testing.assert_close(p.mean[i, kept], plain.mean[i])
+        steps = [t for t in range(5) if t != index]
+        torch.testing.assert_close(p.mean[i, steps], plain.mean[i])
         assert (p.mean[i, index] == 0).all()
 
 

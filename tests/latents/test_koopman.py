@@ -36,8 +36,8 @@ def test_the_operator_of_a_linear_path_is_found():
     for _ in range(3):
         path.append(path[-1] @ true)
     z = torch.stack(path, 1)
-    found = batch_operator(*pairs(z, torch.ones(7, 4, dtype=torch.bool)))
-    torch.testing.assert_close(found, true, rtol=0, atol=1e-3)
+    operator = batch_operator(*pairs(z, torch.ones(7, 4, dtype=torch.bool)))
+    torch.testing.assert_close(operator, true, rtol=0, atol=1e-3)
 
 
 def test_the_basis_is_real_sorted_and_invariant():
@@ -46,11 +46,11 @@ def test_the_basis_is_real_sorted_and_invariant():
     assert values.real.tolist()[0] == pytest.approx(1.0)
     assert (values - 1).abs().diff().min() >= -1e-9
     block = torch.linalg.inv(basis) @ operator @ basis
-    kept = torch.zeros(4, 4, dtype=torch.bool)
+    blocks = torch.zeros(4, 4, dtype=torch.bool)
     for i in range(4):  # each eigenvalue mixes with itself and its conjugate alone
         for j in range(4):
-            kept[i, j] = min(abs(values[i] - values[j]), abs(values[i] - values[j].conj())) < 1e-6
-    assert block[~kept].abs().max() < 1e-8
+            blocks[i, j] = min(abs(values[i] - values[j]), abs(values[i] - values[j].conj())) < 1e-6
+    assert block[~blocks].abs().max() < 1e-8
 
 
 def test_eigenvalues_that_coincide_give_no_gradient_instead_of_nan():

@@ -47,8 +47,8 @@ def test_a_factorised_step_depends_on_its_own_features_only():
     other = h.clone()
     other[:, 2] += 1.0
     q, r = posterior(h, EVERY).d, posterior(other, EVERY).d
-    kept = [0, 1, 3, 4]
-    assert torch.equal(q.mean[:, kept], r.mean[:, kept])
+    others = [0, 1, 3, 4]
+    assert torch.equal(q.mean[:, others], r.mean[:, others])
     assert not torch.equal(q.mean[:, 2], r.mean[:, 2])
 
 

@@ -39,10 +39,10 @@ def test_the_sum_over_drawn_steps_stands_for_all(name, monkeypatch):
         many = Batch(batch.x.repeat(40, 1, 1, 1, 1), batch.mask.repeat(40, 1))
         copies = Codes(z.s.repeat(40, 1), z.d.repeat(40, 1, 1))  # 40 draws in one call
         draws = [few.errors(copies, many).sum(1).unflatten(0, (40, -1)) for _ in range(10)]
-        found = torch.cat(draws)  # (400, B)
-    spread = found.std(0) / 20
-    assert ((found.mean(0) - wanted).abs() <= 4 * spread + 1e-3 * wanted).all()
-    assert (found.std(0) > 0).any()
+        sums = torch.cat(draws)  # (400, B)
+    spread = sums.std(0) / 20
+    assert ((sums.mean(0) - wanted).abs() <= 4 * spread + 1e-3 * wanted).all()
+    assert (sums.std(0) > 0).any()
 
 
 def test_only_the_drawn_steps_are_decoded_and_all_of_them_in_evaluation(monkeypatch):

@@ -10,8 +10,8 @@ from unbraid.objectives.denoising import heun, noise_levels, noise_weight
 def test_noise_as_large_as_the_data_is_half_skipped_and_weighs_eight():
     """σ = σ_data = 0.5: c_skip 0.5, c_out 0.3536, c_in 1.4142, weight 8."""
     sigma = torch.tensor([0.5])
-    found = [c.item() for c in preconditioning(sigma, 0.5)]
-    assert found == pytest.approx([0.5, 0.35355, 1.41421], abs=1e-5)
+    factors = [c.item() for c in preconditioning(sigma, 0.5)]
+    assert factors == pytest.approx([0.5, 0.35355, 1.41421], abs=1e-5)
     assert noise_weight(sigma, 0.5).item() == 8.0
 
 

@@ -36,8 +36,8 @@ def test_a_factorised_d_depends_on_its_own_element_only(kind: str):
     other = batch.with_x(batch.x.clone())
     other.x[:, 2] += 0.5
     a, b = method.encode(batch), method.encode(other)
-    kept = [0, 1, 3, 4]
-    torch.testing.assert_close(a.d[:, kept], b.d[:, kept], rtol=0, atol=1e-6)
+    others = [0, 1, 3, 4]
+    torch.testing.assert_close(a.d[:, others], b.d[:, others], rtol=0, atol=1e-6)
     assert (a.d[:, 2] - b.d[:, 2]).abs().max() > 1e-4
     assert not torch.equal(a.s, b.s)
 

@@ -23,8 +23,8 @@ def test_a_step_at_its_own_centre_is_named_almost_surely():
     z, s = torch.ones(2, 1, 1), torch.tensor([[1.0], [-1.0]])
     near = math.log1p(math.exp(-8))
     assert near == pytest.approx(3.35e-4, rel=1e-2)
-    found = discriminative(z, s, torch.ones(2, 1, dtype=torch.bool), variance=0.25)
-    assert found.item() == pytest.approx((near + near + 8) / 2)
+    term = discriminative(z, s, torch.ones(2, 1, dtype=torch.bool), variance=0.25)
+    assert term.item() == pytest.approx((near + near + 8) / 2)
     alone = discriminative(z, s, torch.tensor([[True], [False]]), variance=0.25)
     assert alone.item() == pytest.approx(near / 2, rel=1e-3)
 

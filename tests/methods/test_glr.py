@@ -34,8 +34,8 @@ def test_a_piece_is_contiguous_valid_and_of_the_share_asked_for():
     for _ in range(30):
         piece = Window(mask, 0.6)
         assert piece.mask.sum(1).tolist() == [max(1, round(0.6 * n)) for n in LENGTHS]
-        for row, kept, n in zip(piece.of(steps), piece.mask, LENGTHS, strict=True):
-            chosen = row[kept].tolist()
+        for row, valid, n in zip(piece.of(steps), piece.mask, LENGTHS, strict=True):
+            chosen = row[valid].tolist()
             assert chosen == list(range(chosen[0], chosen[0] + len(chosen)))
             assert chosen[-1] < n
         starts.add(piece.of(steps)[0, 0].item())

@@ -69,13 +69,13 @@ def work(rank: int, folder: str) -> None:
     weight.requires_grad_()
     torch.manual_seed(0)
     with sharded_batch(3):
-        found = terms(x[mine], mask[mine], weight)
-        means = mean_terms({name: (1.0, value) for name, value in found.items()})
+        terms_here = terms(x[mine], mask[mine], weight)
+        means = mean_terms({name: (1.0, value) for name, value in terms_here.items()})
         codes, steps = gather((Codes(x[mine, 0], x[mine]), mask[mine]))
         back, noise = local_rows(codes.s), torch.randn_like(x[mine])
         with same_draws():
             same = torch.randn_like(x[mine])
-    torch.stack(list(found.values())).sum().backward()
+    torch.stack(list(terms_here.values())).sum().backward()
     assert weight.grad is not None
     dist.all_reduce(weight.grad)
     here = slice(0, 5) if rank == 0 else slice(5, 12)  # unequal numbers of frames
@@ -102,11 +102,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Tensor]]:
 
 def test_rows_come_in_the_order_of_the_processes(two: list[dict[str, Tensor]]):
     x, mask, _ = inputs()
-    for rank, found in enumerate(two):
-        assert torch.equal(found["s"], x[:, 0])
-        assert torch.equal(found["d"], x)
-        assert torch.equal(found["mask"], mask)
-        assert torch.equal(found["back"], x[3 * rank : 3 * rank + 3, 0])
+    for rank, process in enumerate(two):
+        assert torch.equal(process["s"], x[:, 0])
+        assert torch.equal(process["d"], x)
+        assert torch.equal(process["mask"], mask)
+        assert torch.equal(process["back"], x[3 * rank : 3 * rank + 3, 0])
 
 
 def test_outside_of_a_shared_step_nothing_is_gathered(two: list[dict[str, Tensor]]):
@@ -122,10 +122,10 @@ def test_terms_and_their_gradient_are_those_of_the_whole_batch(two: list[dict[st
     torch.manual_seed(0)
     whole = terms(x, mask, weight)
     torch.stack(list(whole.values())).sum().backward()
-    for found in two:
+    for process in two:
         for name, value in whole.items():
-            torch.testing.assert_close(found[name], value.detach(), rtol=1e-5, atol=1e-6)
-        torch.testing.assert_close(found["weight.grad"], weight.grad, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(process[name], value.detach(), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(process["weight.grad"], weight.grad, rtol=1e-4, atol=1e-5)
 
 
 def test_noise_is_a_slice_of_that_of_the_whole_batch(two: list[dict[str, Tensor]]):
@@ -133,21 +133,21 @@ def test_noise_is_a_slice_of_that_of_the_whole_batch(two: list[dict[str, Tensor]
     torch.manual_seed(0)
     terms(x, mask, weight)
     whole = torch.randn_like(x)
-    assert torch.equal(torch.cat([found["noise"] for found in two]), whole)
+    assert torch.equal(torch.cat([process["noise"] for process in two]), whole)
     assert torch.equal(two[0]["same"], two[1]["same"])
 
 
 def test_batch_statistics_are_those_of_all_frames(two: list[dict[str, Tensor]]):
     x, g = frames()
     norm, y, grad = norm_of(x, g)
-    both = {name: torch.cat([found[name] for found in two]) for name in ("y", "x.grad")}
+    both = {name: torch.cat([process[name] for process in two]) for name in ("y", "x.grad")}
     torch.testing.assert_close(both["y"], y, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(both["x.grad"], grad, rtol=1e-4, atol=1e-5)
-    parts = sum(found["norm.grad"] for found in two)  # DDP adds the processes' gradients
+    parts = sum(process["norm.grad"] for process in two)  # DDP adds the processes' gradients
     torch.testing.assert_close(parts, norm.weight.grad, rtol=1e-4, atol=1e-4)
     for name, value in norm.state_dict().items():
-        for found in two:
-            torch.testing.assert_close(found[f"norm.{name}"], value, rtol=1e-5, atol=1e-6)
+        for process in two:
+            torch.testing.assert_close(process[f"norm.{name}"], value, rtol=1e-5, atol=1e-6)
 
 
 def draws(rows: int) -> Iterator[Tensor]:

@@ -216,8 +216,8 @@ def _luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_text_has_the_contrast_wcag_asks_for(scheme):
-    found = re.findall(r"--(paper|card|ink|muted|accent): (#[0-9a-f]{6})", STYLE)
-    colours = dict(found[5 * scheme : 5 * scheme + 5])
+    schemes = re.findall(r"--(paper|card|ink|muted|accent): (#[0-9a-f]{6})", STYLE)
+    colours = dict(schemes[5 * scheme : 5 * scheme + 5])
     assert len(colours) == 5
     for ground in ("paper", "card"):
         for text in ("ink", "muted", "accent"):
@@ -235,7 +235,7 @@ def test_provenance_names_seed_steps_minutes_and_versions(tmp_path):
         "training": {"seed": 3, "steps": 200, "minutes": 1.5, "reason": "finished"},
     }
     (tmp_path / "model.json").write_text(json.dumps(about))
-    told = dict(provenance(tmp_path))
-    assert (told["seed"], told["steps"], told["minutes"]) == ("3", "200", "1.5")
-    assert told["trained with"] == "unbraid 0.0.1"
-    assert "torch 2" in told["versions"]
+    facts = dict(provenance(tmp_path))
+    assert (facts["seed"], facts["steps"], facts["minutes"]) == ("3", "200", "1.5")
+    assert facts["trained with"] == "unbraid 0.0.1"
+    assert "torch 2" in facts["versions"]

@@ -40,8 +40,8 @@ def test_black_on_white_has_the_largest_contrast():
 def test_every_text_stands_out_from_every_ground(theme):
     colours = _colours(theme)
     poor = {
-        pair: round(found, 2)
+        pair: round(ratio, 2)
         for pair in PAIRS
-        if (found := _contrast(colours[pair[0]], colours[pair[1]])) < AA
+        if (ratio := _contrast(colours[pair[0]], colours[pair[1]])) < AA
     }
     assert not poor

@@ -62,9 +62,9 @@ def test_a_slider_at_zero_changes_nothing_and_elsewhere_something(client, keys):
 
 
 def test_directions_are_principal_ones_and_those_of_labels(client, keys):
-    found = client.get(f"/api/runs/{keys['video']}/directions").json()
-    assert {one["kind"] for one in found} == {"principal", "label"}
-    assert {one["factor"] for one in found if one["kind"] == "label"} <= {
+    directions = client.get(f"/api/runs/{keys['video']}/directions").json()
+    assert {one["kind"] for one in directions} == {"principal", "label"}
+    assert {one["factor"] for one in directions if one["kind"] == "label"} <= {
         "skin",
         "style",
         "hair",

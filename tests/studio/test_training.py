@@ -29,8 +29,8 @@ SMALL = [
 def _wait(ask, *, seconds=240.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if found := ask():
-            return found
+        if answer := ask():
+            return answer
         time.sleep(0.2)
     raise AssertionError("it did not happen")
 
@@ -87,17 +87,17 @@ def test_a_chosen_folder_lists_what_can_be_read(client, workspace):
     (inside / "notes.txt").write_text("no")
     (inside / ".hidden").mkdir()
     (inside / "videos").mkdir()
-    found = client.get("/api/data/folder", params={"path": str(inside)}).json()
-    assert [entry["name"] for entry in found["entries"]] == ["videos", "a.csv"]
-    assert found["parent"] == ""
+    listing = client.get("/api/data/folder", params={"path": str(inside)}).json()
+    assert [entry["name"] for entry in listing["entries"]] == ["videos", "a.csv"]
+    assert listing["parent"] == ""
 
 
 def test_the_data_check_of_a_file_is_shown(workspace):
     path = workspace.places.folders[0] / "x.npz"
     np.savez(path, x=np.random.default_rng(0).normal(size=(20, 12, 3)).astype(np.float32))
-    found = choose.check_data(str(path), ())
-    assert found["contents"]["kind"] == "series"
-    assert json.dumps(found["findings"])
+    shown = choose.check_data(str(path), ())
+    assert shown["contents"]["kind"] == "series"
+    assert json.dumps(shown["findings"])
 
 
 def test_a_process_that_was_started_anew_under_the_same_number_is_another(tmp_path):

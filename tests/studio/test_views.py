@@ -16,24 +16,24 @@ def test_a_run_tells_its_sequences_with_their_labels(client, keys):
 
 @pytest.mark.parametrize("way", ["pca", "tsne"])
 def test_a_map_has_a_place_for_every_sequence(client, keys, way):
-    found = client.get(f"/api/runs/{keys['video']}/map?code=d&way={way}").json()
-    points = np.array(found["points"])
+    answer = client.get(f"/api/runs/{keys['video']}/map?code=d&way={way}").json()
+    points = np.array(answer["points"])
     assert points.shape == (30, 2)
     assert points.min() >= 0 and points.max() <= 1
 
 
 def test_the_leak_matrix_names_the_strongest_probe_and_chance(client, keys):
-    found = client.get(f"/api/runs/{keys['video']}/leak").json()
-    rows = found["separation"]["factors"]
+    matrix = client.get(f"/api/runs/{keys['video']}/leak").json()
+    rows = matrix["separation"]["factors"]
     assert {row["factor"] for row in rows} >= {"skin", "motion"}
     assert all(row["s_by"] in ("svc", "knn", "forest") and 0 < row["chance"] < 1 for row in rows)
-    assert found["verdict"].startswith("s and d are")
+    assert matrix["verdict"].startswith("s and d are")
 
 
 def test_a_cell_of_the_leak_matrix_lists_sequences_best_first(client, keys):
     query = "factor=skin&code=d&classifier=knn"
-    found = client.get(f"/api/runs/{keys['video']}/leak/cell?{query}").json()
-    confidences = [row["confidence"] for row in found["sequences"]]
+    cell = client.get(f"/api/runs/{keys['video']}/leak/cell?{query}").json()
+    confidences = [row["confidence"] for row in cell["sequences"]]
     assert confidences == sorted(confidences, reverse=True) and len(confidences) > 5
 
 
@@ -75,9 +75,9 @@ def test_the_direction_of_a_class_leads_to_the_class():
     noise = np.random.default_rng(0).normal(size=(120, 5))
     s = noise + 3 * np.eye(5)[labels]
     factor = next(one for one in corpus.spec.static if one.name == "skin")
-    found = label_directions(s, corpus.test, factor)
-    assert [one.value for one in found] == list(factor.values)
-    for number, one in enumerate(found):
+    directions = label_directions(s, corpus.test, factor)
+    assert [one.value for one in directions] == list(factor.values)
+    for number, one in enumerate(directions):
         assert np.argmax(one.vector) == number
         assert one.share > 0.8
 

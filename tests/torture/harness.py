@@ -68,8 +68,14 @@ class Ended:
     def sentence(self) -> bool:
         """Whether it ended in one sentence and exit code 2, as all mistakes of users do."""
         lines = self.err.strip().splitlines()
-        said = bool(lines) and lines[-1].startswith("Error: ") and self.err.count("Error: ") == 1
-        return self.code == 2 and (said or "problem:" in self.out) and "Traceback" not in self.err
+        one_sentence = (
+            bool(lines) and lines[-1].startswith("Error: ") and self.err.count("Error: ") == 1
+        )
+        return (
+            self.code == 2
+            and (one_sentence or "problem:" in self.out)
+            and "Traceback" not in self.err
+        )
 
 
 class Process:
@@ -193,10 +199,10 @@ def _frees(event: str) -> bool:
 
 def snapshot(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder; locks and logs of errors are no results."""
-    found = (path for path in folder.rglob("*") if path.is_file())
+    files = (path for path in folder.rglob("*") if path.is_file())
     return {
         str(path.relative_to(folder)): path.read_bytes()
-        for path in found
+        for path in files
         if path.name not in (".lock", ".holder.json", "checked.json")
     }
 

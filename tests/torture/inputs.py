@@ -250,8 +250,8 @@ WRONG = [None, "x", -1, [], {"wrong": 1}, 1e308, True, [[[[1]]]], {"a": {"b": 2}
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(value, dict):
-        found = [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
-        return [*([path] if path else []), *found]
+        leaves = [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
+        return [*([path] if path else []), *leaves]
     return [path]
 
 
@@ -322,9 +322,9 @@ def _config(text: str, lines: list[str], *, inside: bool) -> str:
         last = lines[0] if lines[0].startswith("[") else ""
         return f"{first}\n{head}\n{'[' + body if body else ''}\n{last}\n"
     name = lines[0].partition(" ")[0]
-    kept = [line for line in text.splitlines() if not line.startswith(f"{name} = ")]
-    at = kept.index("[run]") + 1
-    return "\n".join([*kept[:at], lines[0], *kept[at:]])
+    others = [line for line in text.splitlines() if not line.startswith(f"{name} = ")]
+    at = others.index("[run]") + 1
+    return "\n".join([*others[:at], lines[0], *others[at:]])
 
 
 runs = st.one_of(
@@ -372,8 +372,8 @@ BAD_LINES = ["seeds = -1", "seeds = 'x'", "epochs = nan", "data = 3", "data = '.
 def _comparison(line: str) -> Case:
     name = line.partition(" ")[0]
     joined = "\n".join(LINES).replace(",\n        ", ", ").splitlines()
-    kept = [old for old in joined if not old.startswith(f"{name} ")]
-    return _own("own.toml", "\n".join([*kept, line]), ["reproduce", "own.toml", "--out", "made"])
+    others = [old for old in joined if not old.startswith(f"{name} ")]
+    return _own("own.toml", "\n".join([*others, line]), ["reproduce", "own.toml", "--out", "made"])
 
 
 PRESET = ["fit", "toy-series", "-m", "dsvae", "--preset", "own.toml", "--out", "runs"]

@@ -27,14 +27,14 @@ def test_several_processes_at_once_make_one_result(
     furnish(folder, job, trained)
     processes = [Process(folder, job.words) for _ in range(count)]
     ended = [process.wait() for process in processes]
-    assert all(one.code == 0 or _told(one) for one in ended), ended
+    assert all(one.code == 0 or _named_the_other(one) for one in ended), ended
     assert any(one.code == 0 for one in ended), ended
     assert job.result(folder) == wanted
     done = sum(one.code == 0 for one in ended)
     report(f"{count} at once, {name}: {done} did it, {count - done} were told who is at work")
 
 
-def _told(one: Ended) -> bool:
+def _named_the_other(one: Ended) -> bool:
     words = (
         "in use by",
         "other processes",

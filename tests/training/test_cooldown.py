@@ -98,7 +98,7 @@ def test_small_gains_do_not_count_against_patience(
     min_gain: float, plateaus: int, data: str, tmp_path: Path
 ):
     """Losses fall from 10 to 5 at once, then by 0.5 a time: two of them less than 0.3 of 5."""
-    told: list[object] = []
+    messages: list[object] = []
     config = TrainingConfig(patience=2, min_gain=min_gain)
     validation = Validation(
         tiny_plan(data).data.load().validation,
@@ -106,12 +106,12 @@ def test_small_gains_do_not_count_against_patience(
         tmp_path / "v.csv",
         0,
         steps=(1, 10),
-        plateau=told.append,
+        plateau=messages.append,
     )
     for step, loss in enumerate((10.0, 5.0, 4.5, 4.0)):
         validation.row = {"loss": loss}
         validation._compare(Mock(spec=Trainer), torch.nn.Linear(1, 1), step + 1)
-    assert len(told) == plateaus
+    assert len(messages) == plateaus
     assert (validation.best["step"], validation.best["loss"]) == (4, 4.0)
 
 

@@ -217,8 +217,8 @@ def test_codes_by_two_processes_are_those_of_one_in_order(folder: Path, tmp_path
     assert np.array_equal(few.s, unbraid.embed(model, split.select(slice(0, 3))).s)
     words = ("--precision", "fp32", "encode", str(run.path), "--split", "train", "--devices", "2")
     subprocess.run(program(*words, "--out", str(tmp_path / "c.npz")), check=True, timeout=300)
-    with np.load(tmp_path / "c.npz") as kept:
-        np.testing.assert_allclose(kept["s"], alone.s, rtol=1e-5, atol=1e-6)
+    with np.load(tmp_path / "c.npz") as codes:
+        np.testing.assert_allclose(codes["s"], alone.s, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -256,9 +256,9 @@ def test_torchrun_gives_the_same_run(folder: Path, data: dict[str, str], tmp_pat
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("finished after") == 1  # one process speaks
-    found, wanted = curve(open_run(tmp_path / "video" / "spyl" / "0")), folder / "two" / "spyl"
+    losses, wanted = curve(open_run(tmp_path / "video" / "spyl" / "0")), folder / "two" / "spyl"
     for term, values in curve(open_run(wanted)).items():
-        np.testing.assert_allclose(found[term], values, rtol=1e-5)
+        np.testing.assert_allclose(losses[term], values, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -277,17 +277,17 @@ def test_a_signal_stops_both_and_one_can_go_on(
     while time.monotonic() < end and not (run.path / "log.csv").exists():
         time.sleep(0.1)
     os.kill(job.pid, number)
-    said = job.communicate(timeout=120)[0]
-    assert job.returncode == 130, said
-    assert "Go on with: unbraid fit --resume" in said
+    output = job.communicate(timeout=120)[0]
+    assert job.returncode == 130, output
+    assert "Go on with: unbraid fit --resume" in output
     about = run.about["training"]
     assert about["reason"] == "interrupted"
     more = {"training": {"steps": max(STEPS, about["steps"] + 2)}}
     resume(run.path, settings=more)
-    found = curve(run)
-    assert len(found["step"]) == more["training"]["steps"]
+    losses = curve(run)
+    assert len(losses["step"]) == more["training"]["steps"]
     wanted = curve(open_run(folder / "one" / "spyl"))["loss"]
-    np.testing.assert_allclose(found["loss"][:STEPS], wanted, rtol=1e-4)
+    np.testing.assert_allclose(losses["loss"][:STEPS], wanted, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -352,8 +352,8 @@ def test_this_process_is_the_only_one():
 
 
 def test_a_process_of_torchrun_knows_its_rank(monkeypatch: pytest.MonkeyPatch):
-    told = {"TORCHELASTIC_RUN_ID": "x", "RANK": "5", "WORLD_SIZE": "8"}
-    for name, value in (told | {"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}).items():
+    variables = {"TORCHELASTIC_RUN_ID": "x", "RANK": "5", "WORLD_SIZE": "8"}
+    for name, value in (variables | {"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}).items():
         monkeypatch.setenv(name, value)
     assert process_info() == ProcessInfo(5, 8, 1, 4)
     assert process_info().nodes == 2

@@ -310,16 +310,18 @@ def test_a_loss_that_is_not_finite_goes_back_to_the_last_checkpoint(
         act_at(7, nan_in_kl_dynamic, patch)
         with pytest.raises(NonFiniteLossError) as error:
             run_plan(tiny_plan(data), tmp_path / "run")
-    said = str(error.value)
-    assert said.startswith("Loss is not finite at step 7: kl_dynamic. The run is back at step 5")
-    assert f"--resume {tmp_path / 'run'} --set training.lr=0.001" in said
+    sentence = str(error.value)
+    assert sentence.startswith(
+        "Loss is not finite at step 7: kl_dynamic. The run is back at step 5"
+    )
+    assert f"--resume {tmp_path / 'run'} --set training.lr=0.001" in sentence
     run = open_run(tmp_path / "run")
     about = run.about["training"]
     assert (about["reason"], about["finished"], about["steps"]) == ("not finite", False, 5)
     saved = load_file(run.path / "model.safetensors")
-    kept = read_checkpoint(run.path / CHECKPOINT)["state_dict"]
+    weights = read_checkpoint(run.path / CHECKPOINT)["state_dict"]
     for name, value in saved.items():
-        assert torch.equal(value, kept[f"method.{name}"])
+        assert torch.equal(value, weights[f"method.{name}"])
         assert torch.isfinite(value.float()).all()
     assert_same_run(resume(run.path), uninterrupted)
 

@@ -27,7 +27,7 @@ class Display(lightning.Callback):
         self, console: Console, book: LogBook, clock: Clock, validation: Validation, steps: int
     ) -> None:
         self.console, self.book, self.clock, self.validation = console, book, clock, validation
-        self.steps, self.shown, self.said = steps, 0.0, 0
+        self.steps, self.shown, self.printed_notes = steps, 0.0, 0
         self.began, self.first, self.sequences = 0.0, 0, 0
         self.bar = Progress(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, ratio=1)),
@@ -50,9 +50,9 @@ class Display(lightning.Callback):
     ) -> None:
         step = trainer.global_step
         self.sequences += len(batch) * trainer.world_size
-        for note in self.book.notes[self.said :]:
+        for note in self.book.notes[self.printed_notes :]:
             self.console.print(note, style="yellow", markup=False, highlight=False)
-        self.said = len(self.book.notes)
+        self.printed_notes = len(self.book.notes)
         self.bar.update(self.task, completed=step, total=self.end, left=self.left(step))
         if step % self.book.every == 0:
             self.bar.update(self.task, description=self.description())

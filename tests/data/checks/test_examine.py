@@ -21,7 +21,7 @@ def _series(count: int = 30, **labels: Any) -> tuple[np.ndarray, Corpus]:
     return x, from_arrays(x, labels=labels, options={"window": 2})
 
 
-def _told(x: np.ndarray, words: str, **kwargs: Any) -> Corpus:
+def _corpus(x: np.ndarray, words: str, **kwargs: Any) -> Corpus:
     """Return a corpus whose splits are told by letters: t, v, e."""
     split = [{"t": "train", "v": "validation", "e": "test"}[word] for word in words]
     labels = {"split": np.array(split), **kwargs.pop("labels", {})}
@@ -32,49 +32,49 @@ def test_values_and_gaps_are_those_of_plain_numpy():
     x = RNG.normal(5.0, 2.0, size=(40, 6, 3)).astype(np.float32)
     x[RNG.random(x.shape) < 0.2] = np.nan
     corpus = from_arrays(x, options={"window": 2})
-    found, rows = examine(corpus), corpus.train.rows
-    train = found.parts["train"]
+    contents, rows = examine(corpus), corpus.train.rows
+    train = contents.parts["train"]
     assert train.low == np.nanmin(x[rows])
     assert train.high == np.nanmax(x[rows])
     assert train.missing == pytest.approx(np.isnan(x[rows]).mean())
-    for k, channel in enumerate(found.channels):
+    for k, channel in enumerate(contents.channels):
         assert channel.missing == pytest.approx(np.isnan(x[rows][..., k]).mean())
         assert channel.mean == pytest.approx(np.nanmean(x[rows][..., k]), rel=1e-4)
         assert channel.std == pytest.approx(np.nanstd(x[rows][..., k]), rel=1e-4)
     seen = corpus.test.take(slice(None))
     shown = seen.x[seen.observed].numpy()
-    assert found.parts["test"].low_seen == pytest.approx(shown.min(), rel=1e-4)
-    assert found.parts["test"].high_seen == pytest.approx(shown.max(), rel=1e-4)
+    assert contents.parts["test"].low_seen == pytest.approx(shown.min(), rel=1e-4)
+    assert contents.parts["test"].high_seen == pytest.approx(shown.max(), rel=1e-4)
 
 
 def test_padding_is_neither_missing_nor_a_value():
     parts = [np.full((steps, 2), 3.0) + np.arange(steps)[:, None] for steps in [2, 3, 3, 5, 5]]
-    found = examine(_told(parts, "tttve"))
-    train = found.parts["train"]
+    contents = examine(_corpus(parts, "tttve"))
+    train = contents.parts["train"]
     assert (train.shortest, train.median, train.longest, train.lengths) == (2, 3.0, 3, 2)
     assert (train.low, train.high, train.missing) == (3.0, 5.0, 0.0)
-    assert found.parts["test"].longest == 5
+    assert contents.parts["test"].longest == 5
 
 
 def test_video_channels_are_its_colours():
     x = RNG.integers(0, 256, (20, 4, 3, 8, 6)).astype(np.uint8)
     x[:, :, 1] = 9
     corpus = from_arrays(x)
-    found, rows = examine(corpus), corpus.train.rows
-    assert [c.constant for c in found.channels] == [False, True, False]
-    assert found.channels[0].mean == pytest.approx(x[rows][:, :, 0].mean(), rel=1e-4)
-    assert found.channels[2].std == pytest.approx(x[rows][:, :, 2].std(), rel=1e-4)
-    assert found.parts["train"].high_seen == pytest.approx(x[rows].max() / 255)
-    assert (found.kept, found.dtype, found.bytes) == ("in memory", "uint8", x.nbytes)
+    contents, rows = examine(corpus), corpus.train.rows
+    assert [c.constant for c in contents.channels] == [False, True, False]
+    assert contents.channels[0].mean == pytest.approx(x[rows][:, :, 0].mean(), rel=1e-4)
+    assert contents.channels[2].std == pytest.approx(x[rows][:, :, 2].std(), rel=1e-4)
+    assert contents.parts["train"].high_seen == pytest.approx(x[rows].max() / 255)
+    assert (contents.kept, contents.dtype, contents.bytes) == ("in memory", "uint8", x.nbytes)
 
 
 def test_a_value_far_out_is_counted_once_and_in_its_channel():
     x = RNG.normal(size=(600, 4, 2)).astype(np.float32)
     x[0, 1, 1] = 1e4
-    found = examine(_told(x, "t" * 500 + "v" * 50 + "e" * 50))
-    assert found.parts["train"].far == 1
-    assert [c.far for c in found.channels] == [0, 1]
-    assert found.parts["test"].far == 0
+    contents = examine(_corpus(x, "t" * 500 + "v" * 50 + "e" * 50))
+    assert contents.parts["train"].far == 1
+    assert [c.far for c in contents.channels] == [0, 1]
+    assert contents.parts["test"].far == 0
 
 
 def test_what_is_not_finite_but_called_known_is_counted():
@@ -94,7 +94,7 @@ def test_sequences_without_values_or_without_change_are_counted():
     x[0] = np.nan
     x[1] = x[1, 0]
     x[2, 1:] = np.nan  # one known step is not "no change"
-    train = examine(_told(x, "tttttttvve")).parts["train"]
+    train = examine(_corpus(x, "tttttttvve")).parts["train"]
     assert (train.empty, train.still) == (1, 1)
 
 
@@ -149,16 +149,16 @@ def test_sequences_that_are_painted_when_asked_for_pass_by_in_pieces():
     asked: list[int] = []
     painted = _Painted(x, asked)
     splits = {n: replace(corpus.split(n), x=painted) for n in ("train", "validation", "test")}
-    found = examine(replace(corpus, **splits))
-    assert found.kept == "made when asked for"
-    assert found.parts == examine(corpus).parts
+    contents = examine(replace(corpus, **splits))
+    assert contents.kept == "made when asked for"
+    assert contents.parts == examine(corpus).parts
     assert max(asked) * 98_304 <= 1 << 22
 
 
 def test_the_same_sequence_in_two_splits_is_found_and_named():
     x = RNG.normal(size=(10, 4, 2)).astype(np.float32)
     x[9], x[7], x[2] = x[1], x[1], x[0]
-    twins = examine(_told(x, "tttttttvve")).twins
+    twins = examine(_corpus(x, "tttttttvve")).twins
     assert twins.across == {"validation in train": 1, "test in train": 1, "test in validation": 1}
     assert twins.inside == {"train": 1, "validation": 0, "test": 0}
     assert twins.examples[0] == "test 0 = train 1"
@@ -170,18 +170,18 @@ def test_twins_are_compared_by_what_is_known_and_exists():
     x[5, :2], x[0, :2] = 7.0, 7.0
     x[5, 2:], x[0, 2:] = 1.0, 2.0  # beyond the end of both
     lengths = np.array([2, 4, 4, 4, 4, 2])
-    assert examine(_told(x, "tttvee", lengths=lengths)).twins.across == {"test in train": 1}
+    assert examine(_corpus(x, "tttvee", lengths=lengths)).twins.across == {"test in train": 1}
     x[5], x[0] = 7.0, 7.0
     x[5, 3], x[0, 3] = np.nan, np.nan
-    assert examine(_told(x, "tttvee")).twins.across == {"test in train": 1}
+    assert examine(_corpus(x, "tttvee")).twins.across == {"test in train": 1}
     x[5, 3], x[5, 2] = 7.0, np.nan
-    assert examine(_told(x, "tttvee")).twins.across == {}
+    assert examine(_corpus(x, "tttvee")).twins.across == {}
 
 
 def test_label_counts_are_per_split_and_by_name():
     who = np.array(["ann", "bob", "ann", "", "cid", "bob"])
     state = np.tile([0, 0, 1, -1], (6, 1))
-    corpus = _told(RNG.normal(size=(6, 4, 2)), "tttvee", labels={"who": who, "state": state})
+    corpus = _corpus(RNG.normal(size=(6, 4, 2)), "tttvee", labels={"who": who, "state": state})
     label, moving = weigh_labels(corpus)
     assert label.counts == {
         "train": {"ann": 2, "bob": 1},
@@ -196,7 +196,7 @@ def test_label_counts_are_per_split_and_by_name():
 
 def test_labels_of_steps_beyond_the_end_do_not_count():
     x, state = RNG.normal(size=(6, 4, 2)), np.tile([0, 1, 2, 2], (6, 1))
-    corpus = _told(x, "tttvee", labels={"state": state}, lengths=np.array([2, 2, 4, 4, 4, 4]))
+    corpus = _corpus(x, "tttvee", labels={"state": state}, lengths=np.array([2, 2, 4, 4, 4, 4]))
     known, unknown = known_labels(corpus.train, "state")
     assert sorted(known.tolist()) == [0, 0, 0, 1, 1, 1, 2, 2]
     assert unknown == 0.0
@@ -204,7 +204,7 @@ def test_labels_of_steps_beyond_the_end_do_not_count():
 
 def test_numbers_have_a_range_instead_of_counts():
     dose = np.array([0.5, 2.5, np.nan, 1.0, 1.0, 9.0])
-    (label,) = weigh_labels(_told(RNG.normal(size=(6, 4, 2)), "tttvee", labels={"dose": dose}))
+    (label,) = weigh_labels(_corpus(RNG.normal(size=(6, 4, 2)), "tttvee", labels={"dose": dose}))
     assert (label.values, label.low, label.high, label.counts) == (0, 0.5, 9.0, {})
     assert label.unknown == pytest.approx(1 / 3)
 

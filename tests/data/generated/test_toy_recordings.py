@@ -19,7 +19,7 @@ def test_one_seed_gives_one_result_and_another_seed_another(corpus):
 def test_pieces_of_a_recording_are_in_one_split_and_every_person_is_in_all(corpus):
     parts = (corpus.train, corpus.validation, corpus.test)
     recordings = [set(part.label("recording").tolist()) for part in parts]
-    assert [len(found) for found in recordings] == [16, 8, 8]
+    assert [len(ids) for ids in recordings] == [16, 8, 8]
     assert not recordings[0] & recordings[1]
     assert not (recordings[0] | recordings[1]) & recordings[2]
     assert all(set(part.label("person").tolist()) == set(range(8)) for part in parts)
@@ -43,6 +43,6 @@ def test_persons_and_activities_can_be_told_from_the_values(corpus):
     forest.fit(features(corpus.train), corpus.train.label("person"))
     assert forest.score(features(corpus.test), corpus.test.label("person")) > 2 / 8
     steps = [split.x[split.rows].reshape(-1, 10, 6) for split in (corpus.train, corpus.test)]
-    told = [np.concatenate([x.mean(1), x.std(1)], axis=1) for x in steps]
-    forest.fit(told[0], corpus.train.label("activity").ravel())
-    assert forest.score(told[1], corpus.test.label("activity").ravel()) > 0.7
+    moments = [np.concatenate([x.mean(1), x.std(1)], axis=1) for x in steps]
+    forest.fit(moments[0], corpus.train.label("activity").ravel())
+    assert forest.score(moments[1], corpus.test.label("activity").ravel()) > 0.7

@@ -173,12 +173,12 @@ def test_what_belongs_to_a_list_may_be_lists():
         "who": ["ann", "bob", "cid"],
     }
     corpus = from_arrays(parts, observed=observed, labels=labels, options={"window": 1})
-    found = corpus.train.labels
-    assert found["state"].tolist() == [[0, 1, 2, -1, -1], [1] * 5, [2, 2, 1, 1, -1]]
-    assert found["mood"].tolist() == [[0, 0, 0, -1, -1], [1] * 5, [0, 0, 0, 0, -1]]
-    assert found["on"].tolist() == [[1, 1, 1, -1, -1], [0] * 5, [1, 1, 1, 1, -1]]
-    assert np.isnan(found["level"][0, 3:]).all()
-    assert found["who"].tolist() == [0, 1, 2]
+    labels_read = corpus.train.labels
+    assert labels_read["state"].tolist() == [[0, 1, 2, -1, -1], [1] * 5, [2, 2, 1, 1, -1]]
+    assert labels_read["mood"].tolist() == [[0, 0, 0, -1, -1], [1] * 5, [0, 0, 0, 0, -1]]
+    assert labels_read["on"].tolist() == [[1, 1, 1, -1, -1], [0] * 5, [1, 1, 1, 1, -1]]
+    assert np.isnan(labels_read["level"][0, 3:]).all()
+    assert labels_read["who"].tolist() == [0, 1, 2]
     assert not corpus.train.observed[2, 1].any()
     assert [factor.name for factor in corpus.spec.static] == ["who"]
 
@@ -249,14 +249,14 @@ def test_a_file_holds_what_from_arrays_takes(tmp_path):
     observed = np.random.default_rng(1).random(x.shape) < 0.8
     labels = {"who": np.array(list("abcabc")), "state": np.zeros((6, 8), int)}
     np.savez(tmp_path / "mine.npz", x=x, lengths=lengths, observed=observed, **labels)
-    found = load_own(str(tmp_path / "mine.npz"), {"window": 2})
+    loaded = load_own(str(tmp_path / "mine.npz"), {"window": 2})
     wanted = from_arrays(
         x, lengths=lengths, observed=observed, labels=labels, name="mine", options={"window": 2}
     )
-    assert found.spec == wanted.spec
+    assert loaded.spec == wanted.spec
     for part in ("x", "lengths", "observed", "rows"):
-        assert np.array_equal(getattr(found.train, part), getattr(wanted.train, part))
-    assert found.train.labels.keys() == wanted.train.labels.keys()
+        assert np.array_equal(getattr(loaded.train, part), getattr(wanted.train, part))
+    assert loaded.train.labels.keys() == wanted.train.labels.keys()
 
 
 def test_a_file_of_one_array_is_mapped(tmp_path):

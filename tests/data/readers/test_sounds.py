@@ -110,8 +110,8 @@ def test_labels_follow_their_files_when_some_are_skipped(tmp_path):
     (root / "b" / "0.wav").write_text("no sound")
     collection = sounds.read(root, PLAIN)
     assert set(collection.skipped) == {"a/1.wav", "b/0.wav"}
-    kept = [f"{s}/{k}.wav" for s in "abc" for k in range(4) if (s, k) not in (("a", 1), ("b", 0))]
-    assert collection.labels["name"].tolist() == np.repeat(kept, 5).tolist()
+    names = [f"{s}/{k}.wav" for s in "abc" for k in range(4) if (s, k) not in (("a", 1), ("b", 0))]
+    assert collection.labels["name"].tolist() == np.repeat(names, 5).tolist()
     folders = [collection.static[0].values[i] for i in collection.labels["folder"]]
     assert folders == [name[0] for name in collection.labels["name"]]
     with pytest.raises(ValueError, match=r"1 of 12 recordings cannot be read: b/0\.wav"):

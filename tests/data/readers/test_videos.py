@@ -103,13 +103,13 @@ def test_broken_videos_are_skipped_with_name_and_reason(folder):
     _break(folder)
     films = read(folder, Config(frames=4, broken=0.9))
     assert films.labels["name"].tolist() == ["0.mkv", "1.mkv"]
-    said = films.skipped
-    assert set(said) == {"text.mp4", "empty.mp4", "torn.mp4", "still.mkv", "sound.mkv", "frames"}
+    reasons = films.skipped
+    assert set(reasons) == {"text.mp4", "empty.mp4", "torn.mp4", "still.mkv", "sound.mkv", "frames"}
     for name in ("text.mp4", "empty.mp4", "torn.mp4"):
-        assert said[name].startswith("it cannot be decoded as video: Invalid data found")
-    assert said["still.mkv"] == "it has fewer than two frames"
-    assert said["sound.mkv"] == "it has no pictures"
-    assert said["frames"].startswith("0.png cannot be read as a picture")
+        assert reasons[name].startswith("it cannot be decoded as video: Invalid data found")
+    assert reasons["still.mkv"] == "it has fewer than two frames"
+    assert reasons["sound.mkv"] == "it has no pictures"
+    assert reasons["frames"].startswith("0.png cannot be read as a picture")
     with pytest.raises(ValueError, match=r"6 of 8 videos cannot be used: empty.mp4: it cannot"):
         read(folder, Config(frames=4))
     with pytest.raises(ValueError, match=r"6 of 8 videos cannot be used"):

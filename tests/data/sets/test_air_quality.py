@@ -50,8 +50,8 @@ def rows(real_data) -> dict[tuple[str, ...], dict[str, str]]:
     (path,) = (real_data / air_quality.SET.folder).glob("*.zip")
     with zipfile.ZipFile(path) as file:
         (name,) = (name for name in file.namelist() if "Dingling" in name)
-        found = csv.DictReader(io.StringIO(file.read(name).decode()))
-        return {tuple(row[k] for k in ("year", "month", "day", "hour")): row for row in found}
+        lines = csv.DictReader(io.StringIO(file.read(name).decode()))
+        return {tuple(row[k] for k in ("year", "month", "day", "hour")): row for row in lines}
 
 
 def _table(station: str, start: str = "2015-11-01", hours: int = 24 * 92) -> bytes:

@@ -79,8 +79,8 @@ def test_a_pattern_is_plain_text_but_for_its_fields(tmp_path):
     for name in ("1/a_1.png", "1/aX1.png", "1/b_1.png.txt", "1/A_1.png", "a_1.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    found = find_drawings(tmp_path, "{writer}/{letter}_{sample}.png")
-    assert [drawing.name for drawing in found] == ["1/a_1.png"]
+    drawings = find_drawings(tmp_path, "{writer}/{letter}_{sample}.png")
+    assert [drawing.name for drawing in drawings] == ["1/a_1.png"]
 
 
 def test_where_no_file_fits_the_message_shows_what_there_is(root: Path):

@@ -163,8 +163,8 @@ def test_segments_of_other_lengths_have_a_cache_of_their_own(tmp_path):
 def test_women_and_men_are_dealt_in_turn():
     sexes = {f"{i}": "F" if i < 5 else "M" for i in range(8)}
     parts = deal_speakers(sexes, Config(test_speakers=4, validation_speakers=2))
-    found = {part: sorted(sexes[who] for who in some) for part, some in parts.items()}
-    assert found == {"test": list("FFMM"), "validation": list("FM"), "train": list("FF")}
+    dealt = {part: sorted(sexes[who] for who in some) for part, some in parts.items()}
+    assert dealt == {"test": list("FFMM"), "validation": list("FM"), "train": list("FF")}
     assert sorted(who for some in parts.values() for who in some) == sorted(sexes)
 
 

@@ -106,8 +106,8 @@ def test_the_publisher_s_layout_is_read(tmp_path):
     for name, subject, number in zip(*columns, strict=True):
         assert name.startswith(f"{subject + 1:03d}/")
         assert EXPRESSIONS[number] in name
-    found = mug.SET.open(str(root / "subjects3"), _options("none"), _never).facts
-    assert found["left_out"] == {"mixed": 1, "neutral": 2}
+    facts = mug.SET.open(str(root / "subjects3"), _options("none"), _never).facts
+    assert facts["left_out"] == {"mixed": 1, "neutral": 2}
 
 
 def _options(crop: str) -> dict[str, object]:

@@ -99,10 +99,10 @@ def test_the_minute_that_closes_a_stay_belongs_to_its_last_hour():
 
 
 def test_temperatures_in_other_units_become_celsius():
-    found = _means("00:01,Temp,98.6", "01:01,Temp,2.8", "02:01,Temp,36.5")
-    assert found[0, "Temp"] == pytest.approx(37.0)
-    assert found[1, "Temp"] == pytest.approx(2.8 * 1.8 + 32)  # 37 °C taken for °F is 2.8 °C
-    assert found[2, "Temp"] == 36.5
+    means = _means("00:01,Temp,98.6", "01:01,Temp,2.8", "02:01,Temp,36.5")
+    assert means[0, "Temp"] == pytest.approx(37.0)
+    assert means[1, "Temp"] == pytest.approx(2.8 * 1.8 + 32)  # 37 °C taken for °F is 2.8 °C
+    assert means[2, "Temp"] == 36.5
     assert _means("00:01,Temp,-17.8", "01:01,Temp,50", "02:01,Temp,0", "03:01,Temp,24") == {}
 
 

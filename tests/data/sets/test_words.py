@@ -39,10 +39,10 @@ def _drawings(writers: list[str], samples: int = 2) -> list[Drawing]:
     ]
 
 
-def _store(found: list[Drawing], read=_letter, **settings: float) -> Prepared:
+def _store(drawings: list[Drawing], read=_letter, **settings: float) -> Prepared:
     config = WordsConfig(size=32, **settings)  # type: ignore[arg-type]
-    build = lambda new: words.store_letters(new, found, read, config)  # noqa: E731
-    return open_or_build("words", content_key(found=found), build)
+    build = lambda new: words.store_letters(new, drawings, read, config)  # noqa: E731
+    return open_or_build("words", content_key(drawings=drawings), build)
 
 
 def _spell(prepared: Prepared, **settings: object) -> Corpus:
@@ -176,18 +176,18 @@ def test_writers_are_in_the_order_of_their_numbers():
 
 
 def test_a_writer_who_lacks_a_letter_is_skipped_and_named():
-    found = [
+    drawings = [
         d for d in _drawings(["1", "2"]) if (d.writer, d.letter) not in {("2", "q"), ("2", "z")}
     ]
-    corpus = _spell(_store(found))
+    corpus = _spell(_store(drawings))
     assert corpus.skipped == {"writer 2": "there is no letter q, z"}
     assert corpus.spec.static[0].classes == 1
 
 
 def test_nobody_with_all_letters_is_an_error():
-    found = [drawing for drawing in _drawings(["1"]) if drawing.letter != "x"]
+    drawings = [drawing for drawing in _drawings(["1"]) if drawing.letter != "x"]
     with pytest.raises(ValueError, match=r"no writer has .* writer 1: there is no letter x"):
-        _store(found)
+        _store(drawings)
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,11 @@ def test_inception_score_is_the_mean_divergence_from_the_marginal():
 
 def test_balancing_cuts_every_class_to_the_smallest():
     labels = np.repeat([3, 1, 7], [10, 4, 6])
-    kept = balanced(labels, seed=0)
-    assert np.unique(labels[kept], return_counts=True)[1].tolist() == [4, 4, 4]
-    assert len(np.unique(kept)) == 12
-    assert np.array_equal(kept, balanced(labels, seed=0))
-    assert not np.array_equal(kept, balanced(labels, seed=1))
+    rows = balanced(labels, seed=0)
+    assert np.unique(labels[rows], return_counts=True)[1].tolist() == [4, 4, 4]
+    assert len(np.unique(rows)) == 12
+    assert np.array_equal(rows, balanced(labels, seed=0))
+    assert not np.array_equal(rows, balanced(labels, seed=1))
 
 
 def test_the_bootstrap_interval_is_that_of_the_normal_approximation():

@@ -39,17 +39,17 @@ def _reference_equal_error_rate(scores, same) -> float:
 def test_equal_error_rate_matches_a_brute_force_search(pairs):
     scores = [float(score) for score, _ in pairs]  # few values: many ties
     same = [kind for _, kind in pairs]
-    found = equal_error_rate(np.array(scores), np.array(same))
-    assert found == pytest.approx(_reference_equal_error_rate(scores, same), abs=1e-9)
+    rate = equal_error_rate(np.array(scores), np.array(same))
+    assert rate == pytest.approx(_reference_equal_error_rate(scores, same), abs=1e-9)
 
 
 def test_equal_error_rate_of_many_random_scores_matches_the_search():
     rng = np.random.default_rng(0)
     same = rng.random(300) < 0.1
     scores = rng.standard_normal(300) + same
-    found = equal_error_rate(scores, same)
-    assert found == pytest.approx(_reference_equal_error_rate(scores.tolist(), same.tolist()))
-    assert 0.2 < found < 0.45  # two unit Gaussians one apart: 0.31
+    rate = equal_error_rate(scores, same)
+    assert rate == pytest.approx(_reference_equal_error_rate(scores.tolist(), same.tolist()))
+    assert 0.2 < rate < 0.45  # two unit Gaussians one apart: 0.31
 
 
 def test_the_curve_is_the_rates_at_every_threshold():

@@ -56,17 +56,17 @@ def measure(split: Split, d: np.ndarray, x_hat: np.ndarray):
 
 
 def test_a_d_that_holds_the_frames_explains_all_of_them(split):
-    found = measure(split, split.x @ np.array([[1, 2, 0], [0, 1, 1], [3, 0, 1]]), split.x)
-    assert found.dynamic_r2 == pytest.approx(1.0, abs=0.05)
-    assert found.reconstruction_error == 0
+    explained = measure(split, split.x @ np.array([[1, 2, 0], [0, 1, 1], [3, 0, 1]]), split.x)
+    assert explained.dynamic_r2 == pytest.approx(1.0, abs=0.05)
+    assert explained.reconstruction_error == 0
 
 
 def test_a_d_that_holds_the_speaker_alone_explains_nothing(split):
     speaker = np.broadcast_to(split.labels["speaker"][:, None, None], (160, 5, 1))
     mean = np.broadcast_to(split.x.mean((0, 1)), split.x.shape).copy()
-    found = measure(split, speaker, mean)
-    assert found.dynamic_r2 == pytest.approx(0.0, abs=0.05)
-    assert found.reconstruction_error == pytest.approx(1.0, abs=1e-4)
+    explained = measure(split, speaker, mean)
+    assert explained.dynamic_r2 == pytest.approx(0.0, abs=0.05)
+    assert explained.reconstruction_error == pytest.approx(1.0, abs=1e-4)
 
 
 def test_a_constant_d_explains_nothing_and_breaks_nothing():

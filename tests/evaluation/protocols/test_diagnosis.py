@@ -81,25 +81,25 @@ def _split(*, ragged: bool = False) -> Split:
     return Split(spec=SPEC, x=x, rows=np.arange(N), lengths=lengths)
 
 
-def _found(method: Method, **kwargs) -> Diagnosis:
+def _diagnosis(method: Method, **kwargs) -> Diagnosis:
     return diagnose(method.eval(), _split(), batch_size=16, **kwargs)
 
 
 def test_a_perfect_model_survives_the_cycle_and_each_code_explains_its_share():
-    found = _found(Glass())
-    for cycle in (found.static_cycle, found.dynamic_cycle):
+    diagnosis = _diagnosis(Glass())
+    for cycle in (diagnosis.static_cycle, diagnosis.dynamic_cycle):
         assert cycle.kept == pytest.approx(1.0)
         assert (cycle.agreement, cycle.retrieval, cycle.unswapped) == (1.0, 1.0, 1.0)
         assert abs(cycle.other) < 0.3
     x = _split().x.astype(np.float64)
     parts = x.var(0).sum(0)  # of every feature, about the mean sequence
-    assert found.explained == pytest.approx(1.0)
-    assert found.explained_by_static == pytest.approx(parts[:3].sum() / parts.sum(), abs=1e-5)
-    assert found.explained_by_dynamic == pytest.approx(parts[3:].sum() / parts.sum(), abs=1e-5)
-    assert found.order_change == 0.0
-    assert (found.sequences, found.batch) == (48, 16)
-    assert found.static_units is found.dynamic_units is found.mutual is None
-    assert verdict(found) == [
+    assert diagnosis.explained == pytest.approx(1.0)
+    assert diagnosis.explained_by_static == pytest.approx(parts[:3].sum() / parts.sum(), abs=1e-5)
+    assert diagnosis.explained_by_dynamic == pytest.approx(parts[3:].sum() / parts.sum(), abs=1e-5)
+    assert diagnosis.order_change == 0.0
+    assert (diagnosis.sequences, diagnosis.batch) == (48, 16)
+    assert diagnosis.static_units is diagnosis.dynamic_units is diagnosis.mutual is None
+    assert verdict(diagnosis) == [
         "No sign of leakage: after a swap s stays with its source in 100 % of pairs and d in "
         "100 %; "
         "both codes explain 100 % of the data."
@@ -107,34 +107,39 @@ def test_a_perfect_model_survives_the_cycle_and_each_code_explains_its_share():
 
 
 def test_a_d_that_holds_everything_is_found_out():
-    found = _found(Leaky())
-    assert found.static_cycle.agreement == 0.0
-    assert found.static_cycle.other == pytest.approx(1.0)
-    assert found.static_cycle.unswapped == 1.0
-    assert found.dynamic_cycle.agreement == 1.0
-    assert found.explained_by_dynamic == pytest.approx(1.0)
-    assert found.explained_by_static == pytest.approx(0.0, abs=1e-6)
-    said = verdict(found)
-    assert any(sentence.startswith("s adds little: d alone explains 100 %") for sentence in said)
+    diagnosis = _diagnosis(Leaky())
+    assert diagnosis.static_cycle.agreement == 0.0
+    assert diagnosis.static_cycle.other == pytest.approx(1.0)
+    assert diagnosis.static_cycle.unswapped == 1.0
+    assert diagnosis.dynamic_cycle.agreement == 1.0
+    assert diagnosis.explained_by_dynamic == pytest.approx(1.0)
+    assert diagnosis.explained_by_static == pytest.approx(0.0, abs=1e-6)
+    sentences = verdict(diagnosis)
     assert any(
-        sentence.startswith("d carries static information: after a swap s") for sentence in said
+        sentence.startswith("s adds little: d alone explains 100 %") for sentence in sentences
     )
-    assert not any("s carries" in sentence for sentence in said)
+    assert any(
+        sentence.startswith("d carries static information: after a swap s")
+        for sentence in sentences
+    )
+    assert not any("s carries" in sentence for sentence in sentences)
 
 
 def test_an_s_that_holds_everything_is_found_out():
-    found = _found(Greedy())
-    assert found.dynamic_cycle.agreement == 0.0
-    assert found.static_cycle.agreement == 1.0
-    assert found.order_change > 0.5
-    assert any(sentence.startswith("s carries dynamic information") for sentence in verdict(found))
+    diagnosis = _diagnosis(Greedy())
+    assert diagnosis.dynamic_cycle.agreement == 0.0
+    assert diagnosis.static_cycle.agreement == 1.0
+    assert diagnosis.order_change > 0.5
+    assert any(
+        sentence.startswith("s carries dynamic information") for sentence in verdict(diagnosis)
+    )
 
 
 def test_an_s_that_depends_on_the_order_is_noticed():
-    found = _found(Hasty())
+    diagnosis = _diagnosis(Hasty())
     # 5 in 6 shuffles put another frame first, which is as far away as another sequence's.
-    assert 0.6 < found.order_change < 1.1
-    assert any("s changes when frames are shuffled" in sentence for sentence in verdict(found))
+    assert 0.6 < diagnosis.order_change < 1.1
+    assert any("s changes when frames are shuffled" in sentence for sentence in verdict(diagnosis))
 
 
 def test_a_dead_s_is_retrieved_by_chance_only():
@@ -142,22 +147,24 @@ def test_a_dead_s_is_retrieved_by_chance_only():
         def encode(self, batch: Batch) -> Codes:
             return Codes(torch.zeros(len(batch), 3), batch.x[..., 3:])
 
-    found = _found(Dead())
-    assert found.static_cycle.retrieval == pytest.approx(1 / 16)
-    assert found.static_cycle.agreement == 0.5
-    assert any("s cannot be read back" in sentence for sentence in verdict(found))
+    diagnosis = _diagnosis(Dead())
+    assert diagnosis.static_cycle.retrieval == pytest.approx(1 / 16)
+    assert diagnosis.static_cycle.agreement == 0.5
+    assert any("s cannot be read back" in sentence for sentence in verdict(diagnosis))
 
 
 def test_what_stands_behind_the_end_does_not_count():
-    found = diagnose(Glass(), _split(ragged=True), batch_size=16)
-    assert found.explained == pytest.approx(1.0)
-    assert found.explained_by_static + found.explained_by_dynamic == pytest.approx(1.0, abs=0.02)
-    assert found.dynamic_cycle.retrieval == 1.0
+    diagnosis = diagnose(Glass(), _split(ragged=True), batch_size=16)
+    assert diagnosis.explained == pytest.approx(1.0)
+    assert diagnosis.explained_by_static + diagnosis.explained_by_dynamic == pytest.approx(
+        1.0, abs=0.02
+    )
+    assert diagnosis.dynamic_cycle.retrieval == 1.0
 
 
 def test_one_seed_gives_one_diagnosis():
-    assert _found(Hasty(), seed=3) == _found(Hasty(), seed=3)
-    assert _found(Hasty(), seed=3).order_change != _found(Hasty(), seed=4).order_change
+    assert _diagnosis(Hasty(), seed=3) == _diagnosis(Hasty(), seed=3)
+    assert _diagnosis(Hasty(), seed=3).order_change != _diagnosis(Hasty(), seed=4).order_change
 
 
 @pytest.mark.parametrize("name", ["dsvae", "dbse"])
@@ -167,28 +174,28 @@ def test_a_posterior_tells_units_their_cost_and_mutual_information(name):
     net = NetConfig(hidden=8, audio_hidden=8)
     method = cls(SPEC, cls.Config(static_dim=6, dynamic_dim=4, net=net)).eval()
     split = _split(ragged=True)
-    found = diagnose(method, split, batch_size=48)
+    diagnosis = diagnose(method, split, batch_size=48)
     with torch.inference_mode():
         _, q = method.infer(split.take(slice(None)))
-    assert sum(found.static_units.kl) == pytest.approx(float(kl_standard(q.s).mean()), rel=1e-4)
-    assert found.static_units.active == int((q.s.mean.var(0, correction=0) > 0.01).sum())
-    assert (found.static_units.total, found.dynamic_units.total) == (6, 4)
-    assert min(found.dynamic_units.kl) >= 0
-    low, high = found.mutual_range
+    assert sum(diagnosis.static_units.kl) == pytest.approx(float(kl_standard(q.s).mean()), rel=1e-4)
+    assert diagnosis.static_units.active == int((q.s.mean.var(0, correction=0) > 0.01).sum())
+    assert (diagnosis.static_units.total, diagnosis.dynamic_units.total) == (6, 4)
+    assert min(diagnosis.dynamic_units.kl) >= 0
+    low, high = diagnosis.mutual_range
     assert (low, high) == pytest.approx((np.log(200), np.log(200 * 48)))
-    assert low - 1 < found.mutual < high + 1e-3
+    assert low - 1 < diagnosis.mutual < high + 1e-3
 
 
 def test_units_and_reconstruction_have_their_sentences():
     units = diagnose(_dsvae(), _split(), batch_size=16).static_units
-    found = replace(
-        _found(Glass()),
+    diagnosis = replace(
+        _diagnosis(Glass()),
         explained=0.3,
         explained_by_static=0.2,
         explained_by_dynamic=0.1,
         static_units=replace(units, active=3, total=256),
     )
-    assert verdict(found) == [
+    assert verdict(diagnosis) == [
         "Both codes explain 30 % of the data only: train longer, then judge.",
         "s is hardly used: 3 of 256 units active; lower method.w_kl_static.",
     ]
@@ -207,7 +214,7 @@ def test_probes_speak_where_there_are_labels():
         ProbeRow("s", "phone", "dynamic", "svc", 0.12, 0.0, 0.1),
         ProbeRow("d", "phone", "dynamic", "svc", 0.9, 0.0, 0.1),
     ]
-    assert verdict(_found(Glass()), rows) == [
+    assert verdict(_diagnosis(Glass()), rows) == [
         "s does not tell speaker: 5 % against 2 % chance; train longer or lower "
         "method.w_kl_static.",
         f"d carries speaker: 61 % against 2 % chance; {RECIPE}.",
@@ -224,6 +231,6 @@ def test_of_several_classifiers_the_best_reader_is_quoted_once():
         ProbeRow("d", "who", "static", name, mean, 0.0, 0.1)
         for name, mean in (("svc", 0.5), ("forest", 0.9), ("knn", 0.6))
     ]
-    said = [one for one in verdict(_found(Glass()), rows) if "d carries who" in one]
-    assert len(said) == 1
-    assert "90 % against 10 % chance" in said[0]
+    sentences = [one for one in verdict(_diagnosis(Glass()), rows) if "d carries who" in one]
+    assert len(sentences) == 1
+    assert "90 % against 10 % chance" in sentences[0]

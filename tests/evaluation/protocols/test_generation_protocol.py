@@ -98,20 +98,25 @@ def clean() -> list[JudgedRow]:
 
 
 def test_a_perfect_method_keeps_what_is_kept_and_loses_the_rest(clean: list[JudgedRow]):
-    found = _by(clean)
+    scores = _by(clean)
     for key in (("s", "who"), ("d", "what"), ("d", "now")):
-        assert (found[key].mean, found[key].std, found[key].low, found[key].high) == (1, 0, 1, 1)
+        assert (scores[key].mean, scores[key].std, scores[key].low, scores[key].high) == (
+            1,
+            0,
+            1,
+            1,
+        )
     for key, classes in ((("d", "who"), WHO), (("s", "what"), WHAT), (("s", "now"), NOW)):
-        assert found[key].mean == pytest.approx(1 / classes, abs=0.05)
-        assert found[key].low < found[key].mean < found[key].high
-        assert found[key].std > 0
-    assert found["s", "who"].chance == pytest.approx(1 / WHO)
+        assert scores[key].mean == pytest.approx(1 / classes, abs=0.05)
+        assert scores[key].low < scores[key].mean < scores[key].high
+        assert scores[key].std > 0
+    assert scores["s", "who"].chance == pytest.approx(1 / WHO)
 
 
 def test_scores_of_a_perfect_method_are_the_optimum(clean: list[JudgedRow]):
-    for kept, factor, classes in (("s", "who", WHO), ("d", "what", WHAT)):
+    for code, factor, classes in (("s", "who", WHO), ("d", "what", WHAT)):
         score, sure, varied = (
-            _by(clean, metric)[kept, factor]
+            _by(clean, metric)[code, factor]
             for metric in ("inception_score", "intra_entropy", "inter_entropy")
         )
         assert (score.mean, score.low, score.high) == pytest.approx((classes,) * 3)
@@ -163,9 +168,9 @@ def test_means_are_asked_of_the_prior():
 
 
 def test_controls_are_perfect_where_decoding_is():
-    found = _by(judge_controls(Oracle(), Reader(), _split()))
-    assert {key for key, row in found.items() if row.mean == 1.0} == {
-        (kept, factor) for kept in ("both", "data") for factor in ("who", "what", "now")
+    scores = _by(judge_controls(Oracle(), Reader(), _split()))
+    assert {key for key, row in scores.items() if row.mean == 1.0} == {
+        (code, factor) for code in ("both", "data") for factor in ("who", "what", "now")
     }
 
 

@@ -20,11 +20,11 @@ def method():
 
 
 def test_modes_are_all_columns_once_and_pairs_stay_together(method):
-    found = modes_of(method)
-    assert [column for mode in found for column in mode.columns] == list(range(10))
-    for mode in found:
+    modes = modes_of(method)
+    assert [column for mode in modes for column in mode.columns] == list(range(10))
+    for mode in modes:
         assert len(mode.columns) == (2 if mode.imag else 1)
-    distance = [abs(complex(mode.real, mode.imag) - 1) for mode in found]
+    distance = [abs(complex(mode.real, mode.imag) - 1) for mode in modes]
     assert distance == sorted(distance)
 
 
@@ -58,8 +58,8 @@ def test_the_command_shows_and_writes_the_matrix(tmp_path):
     result = CliRunner().invoke(app, ["modes", str(run.path)])
     assert result.exit_code == 0, result.output
     assert "mode: eigenvalue (code)" in result.output
-    found = json.loads((run.path / "modes.json").read_text())
-    assert all(len(row) == len(found["modes"]) for row in found["shares"].values())
+    modes = json.loads((run.path / "modes.json").read_text())
+    assert all(len(row) == len(modes["modes"]) for row in modes["shares"].values())
     assert (run.path / "figures" / "modes.png").is_file()
 
 

@@ -48,12 +48,12 @@ def _table(split: Split, codes: Embedding) -> dict[tuple[str, str], float]:
 
 
 def test_a_perfect_model_tells_each_factor_from_its_own_code_only(split: Split):
-    found = _table(split, _codes(split, leak=False))
+    table = _table(split, _codes(split, leak=False))
     for key in (("s", "who"), ("d", "what"), ("d", "now")):
-        assert found[key] == 1.0
-    assert found["s", "what"] < 0.55  # chance is near a third
-    assert found["s", "now"] < 0.65  # chance is near a half
-    assert found["d", "who"] < 0.5  # chance is near a quarter
+        assert table[key] == 1.0
+    assert table["s", "what"] < 0.55  # chance is near a third
+    assert table["s", "now"] < 0.65  # chance is near a half
+    assert table["d", "who"] < 0.5  # chance is near a quarter
 
 
 def test_a_leaky_model_is_found_out(split: Split):

@@ -38,7 +38,7 @@ def model(name: str, spec: Spec, **settings) -> Method:
     return kind(spec, kind.Config(**SMALL, **settings)).eval()
 
 
-def found(**changes) -> Diagnosis:
+def diagnosis(**changes) -> Diagnosis:
     numbers = {
         "sequences": 8,
         "batch": 8,
@@ -131,19 +131,19 @@ def test_a_bound_that_leaves_the_anchor_out_is_refused():
 
 
 def test_codes_that_travel_alone_and_explain_all_leak_nothing():
-    assert leakage(found()) == 0.0
+    assert leakage(diagnosis()) == 0.0
 
 
 def test_a_code_that_goes_with_the_other_leaks_all():
     wrong = dataclasses.replace(PERFECT, kept=0.0, other=1.0)
-    assert leakage(found(static_cycle=wrong)) == 1.0
-    assert leakage(found(dynamic_cycle=wrong)) == 1.0
+    assert leakage(diagnosis(static_cycle=wrong)) == 1.0
+    assert leakage(diagnosis(dynamic_cycle=wrong)) == 1.0
 
 
 def test_a_collapsed_code_lies_between_a_clean_and_a_wrong_one():
     silent = dataclasses.replace(PERFECT, kept=0.0, other=0.0)
-    assert leakage(found(static_cycle=silent)) == pytest.approx(1 - math.sqrt(0.5))
+    assert leakage(diagnosis(static_cycle=silent)) == pytest.approx(1 - math.sqrt(0.5))
 
 
 def test_codes_that_explain_nothing_leak_all():
-    assert leakage(found(explained=-0.3)) == 1.0
+    assert leakage(diagnosis(explained=-0.3)) == 1.0

@@ -43,16 +43,16 @@ def clear(split: Split, name: str) -> np.ndarray:
 
 def test_perfect_codes_have_separation_one():
     split = make_split()
-    found = separate(embedding(clear(split, "who"), clear(split, "what")), split)
-    assert found.separation > 0.9
-    assert (found.static_from_s, found.dynamic_from_d) == (1.0, 1.0)
-    assert max(found.static_from_d, found.dynamic_from_s) < 0.15
+    separation = separate(embedding(clear(split, "who"), clear(split, "what")), split)
+    assert separation.separation > 0.9
+    assert (separation.static_from_s, separation.dynamic_from_d) == (1.0, 1.0)
+    assert max(separation.static_from_d, separation.dynamic_from_s) < 0.15
 
 
 def test_exchanged_codes_have_separation_minus_one():
     split = make_split()
-    found = separate(embedding(clear(split, "what"), clear(split, "who")), split)
-    assert found.separation < -0.9
+    separation = separate(embedding(clear(split, "what"), clear(split, "who")), split)
+    assert separation.separation < -0.9
 
 
 def test_noise_has_separation_zero():
@@ -64,9 +64,9 @@ def test_noise_has_separation_zero():
 def test_a_d_that_tells_everything_halves_the_separation():
     split = make_split()
     both = np.concatenate([clear(split, "who"), clear(split, "what")], axis=1)
-    found = separate(embedding(clear(split, "who"), both), split)
-    assert found.static_from_d == 1.0
-    assert found.separation == pytest.approx(0.5, abs=0.1)  # who 1 - 1, what 1 - 0
+    separation = separate(embedding(clear(split, "who"), both), split)
+    assert separation.static_from_d == 1.0
+    assert separation.separation == pytest.approx(0.5, abs=0.1)  # who 1 - 1, what 1 - 0
 
 
 def test_a_leak_that_only_one_classifier_reads_counts_in_full():
@@ -90,9 +90,9 @@ def test_steps_of_one_sequence_are_never_on_both_sides():
 
 def test_a_label_per_step_is_read_from_the_code_of_that_step():
     split = make_split(per_step=True)
-    found = separate(embedding(clear(split, "who"), np.eye(WHAT)[split.label("what")]), split)
-    assert found.dynamic_from_d == 1.0
-    assert found.separation > 0.9
+    separation = separate(embedding(clear(split, "who"), np.eye(WHAT)[split.label("what")]), split)
+    assert separation.dynamic_from_d == 1.0
+    assert separation.separation > 0.9
 
 
 def test_long_sequences_tell_by_their_beginning_and_by_mean_and_deviation():
@@ -101,9 +101,9 @@ def test_long_sequences_tell_by_their_beginning_and_by_mean_and_deviation():
     late = np.arange(40) >= 16
     d[:, late, 0] += split.label("what")[:, None]  # the mean of later steps
     d[:, late, 1] *= 1 + 20 * (split.label("who") == 0)[:, None]  # how much they vary
-    found = separate(embedding(clear(split, "who"), d), split)
-    assert found.dynamic_from_d > 0.9
-    assert found.static_from_d > 0.1
+    separation = separate(embedding(clear(split, "who"), d), split)
+    assert separation.dynamic_from_d > 0.9
+    assert separation.static_from_d > 0.1
 
 
 def test_unknown_labels_and_padding_are_no_examples():
@@ -125,9 +125,9 @@ def test_a_factor_that_is_nowhere_known_is_left_out():
     split = make_split()
     labels = {**split.labels, "who": np.full(N, -1)}
     split = Split(spec=split.spec, x=split.x, rows=split.rows, labels=labels)
-    found = separate(embedding(np.zeros((N, 2)), clear(split, "what")), split)
-    assert [row.factor for row in found.factors] == ["what"]
-    assert np.isnan(found.static_from_s)
+    separation = separate(embedding(np.zeros((N, 2)), clear(split, "what")), split)
+    assert [row.factor for row in separation.factors] == ["what"]
+    assert np.isnan(separation.static_from_s)
 
 
 def test_sequences_of_a_declared_group_are_on_one_side():

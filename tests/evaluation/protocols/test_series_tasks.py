@@ -52,8 +52,8 @@ def _scores(row: TaskRow) -> dict[str, float]:
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_a_class_that_is_in_s_is_found_from_s_and_not_from_noise(predictor):
     parts = _three(_told_by_s, ILL)
-    found = _scores(predict_target(parts, ILL, predictor=predictor, seeds=1))
-    assert min(found["accuracy"], found["auroc"], found["auprc"]) > 0.97
+    scores = _scores(predict_target(parts, ILL, predictor=predictor, seeds=1))
+    assert min(scores["accuracy"], scores["auroc"], scores["auprc"]) > 0.97
     blind = predict_target([_without_s(part) for part in parts], ILL, predictor=predictor, seeds=1)
     assert _scores(blind)["auroc"] == pytest.approx(0.5, abs=0.12)
     assert {s.metric: s.chance for s in blind.scores}["auroc"] == 0.5

@@ -32,12 +32,12 @@ def _noise(size: int) -> np.ndarray:
 
 
 def test_a_perfect_model_knows_the_speaker_from_s_and_guesses_from_d(split):
-    found = verify_speakers(_codes(_noise(5)), split)
-    assert found.static_eer == 0.0
-    assert found.dynamic_eer == pytest.approx(0.5, abs=0.06)
-    assert found.gap == found.dynamic_eer - found.static_eer
-    assert found.vectors == SPEAKERS * UTTERANCES
-    assert found.pairs == 48 * 47 // 2
+    result = verify_speakers(_codes(_noise(5)), split)
+    assert result.static_eer == 0.0
+    assert result.dynamic_eer == pytest.approx(0.5, abs=0.06)
+    assert result.gap == result.dynamic_eer - result.static_eer
+    assert result.vectors == SPEAKERS * UTTERANCES
+    assert result.pairs == 48 * 47 // 2
 
 
 def test_a_leaky_d_knows_the_speaker(split):
@@ -46,9 +46,9 @@ def test_a_leaky_d_knows_the_speaker(split):
 
 
 def test_segments_are_averaged_before_they_are_compared(split):
-    told = np.zeros((N, T, SPEAKERS))
-    told[::SEGMENTS] = SEGMENTS * np.eye(SPEAKERS)[WHO][::SEGMENTS, None]  # one segment tells
-    assert verify_speakers(_codes(told), split).dynamic_eer == 0.0
+    speaker = np.zeros((N, T, SPEAKERS))
+    speaker[::SEGMENTS] = SEGMENTS * np.eye(SPEAKERS)[WHO][::SEGMENTS, None]  # one segment tells
+    assert verify_speakers(_codes(speaker), split).dynamic_eer == 0.0
 
 
 def test_padded_steps_do_not_count(split):

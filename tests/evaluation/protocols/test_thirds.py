@@ -28,14 +28,14 @@ def _circle() -> Posterior:
 
 
 def test_thirds_of_three_pairs_are_the_twin_the_middle_and_the_rest():
-    found = batch_thirds(_circle(), FULL)["s"]
+    thirds = batch_thirds(_circle(), FULL)["s"]
     # From 0 degrees: twin 1, then 60 degrees, last 180. From 60: twin, 0, 180. From 180: twin,
     # 60 (120 apart), 0 (180 apart).
-    np.testing.assert_allclose(found.first, [1] * 6, atol=1e-6)
+    np.testing.assert_allclose(thirds.first, [1] * 6, atol=1e-6)
     wanted = sorted([0.5] * 4 + [0.5] * 4 + [-0.5] * 4)
-    np.testing.assert_allclose(sorted(found.middle), wanted, atol=1e-6)
+    np.testing.assert_allclose(sorted(thirds.middle), wanted, atol=1e-6)
     wanted = sorted([-1.0] * 4 + [-0.5] * 4 + [-1.0] * 4)
-    np.testing.assert_allclose(sorted(found.last), wanted, atol=1e-6)
+    np.testing.assert_allclose(sorted(thirds.last), wanted, atol=1e-6)
 
 
 def test_the_divergence_of_d_is_per_shared_element_and_padding_does_not_count():
@@ -46,8 +46,8 @@ def test_the_divergence_of_d_is_per_shared_element_and_padding_does_not_count():
     np.testing.assert_allclose(full[0, 1], 1 / 6, rtol=1e-5)
     np.testing.assert_allclose(part, full, atol=1e-5)
     spoiled = Posterior(q.s, _unit(torch.where(mask[..., None], q.d.mean, 1e3)))
-    kept, wild = batch_thirds(q, mask)["d"], batch_thirds(spoiled, mask)["d"]
-    np.testing.assert_allclose(wild.last, kept.last, atol=1e-6)
+    thirds, wild = batch_thirds(q, mask)["d"], batch_thirds(spoiled, mask)["d"]
+    np.testing.assert_allclose(wild.last, thirds.last, atol=1e-6)
 
 
 def test_thirds_are_the_pools_of_spyl_without_the_anchor():
@@ -80,8 +80,8 @@ def test_a_split_is_measured_in_whole_batches_drawn_by_the_seed():
     entry = METHODS["dsvae"]
     config = entry.Config(static_dim=3, dynamic_dim=2, net=NetConfig(hidden=8))
     method = entry(spec, config).eval()
-    found = measure_thirds(method, split, limit=25, batch_size=12)
-    for thirds in found.values():  # two batches of 12: 3, 4 and 4 others per anchor
+    codes = measure_thirds(method, split, limit=25, batch_size=12)
+    for thirds in codes.values():  # two batches of 12: 3, 4 and 4 others per anchor
         assert [len(part) for part in (thirds.first, thirds.middle, thirds.last)] == [72, 96, 96]
     other = measure_thirds(method, split, limit=25, batch_size=12, seed=1)
-    assert not np.array_equal(found["s"].last, other["s"].last)
+    assert not np.array_equal(codes["s"].last, other["s"].last)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.evaluation.protocols.test_diagnosis import Glass, _found
+from tests.evaluation.protocols.test_diagnosis import Glass, _diagnosis
 from unbraid.evaluation.protocols.diagnosis import Diagnosis
 from unbraid.evaluation.protocols.verdict import verdict
 
@@ -16,7 +16,7 @@ def _measured(
     unswapped: tuple[float, float],
 ) -> Diagnosis:
     """Return a diagnosis with numbers that were measured on toy-sprites."""
-    oracle = _found(Glass())
+    oracle = _diagnosis(Glass())
     cycles = [
         replace(cycle, agreement=agree, unswapped=right)
         for cycle, agree, right in zip(
@@ -40,18 +40,18 @@ LEAKY = _measured(0.85, (-0.22, 0.83), (0.42, 1.00), (0.98, 1.00))
 UNTRAINED = _measured(-4.87, (-4.87, -4.87), (0.52, 0.52), (0.01, 0.01))
 
 
-@pytest.mark.parametrize("good", [_found(Glass()), POOLED, RECIPE])
+@pytest.mark.parametrize("good", [_diagnosis(Glass()), POOLED, RECIPE])
 def test_models_that_separate_are_not_blamed(good: Diagnosis):
     assert verdict(good)[0].startswith("No sign of leakage")
 
 
 def test_a_model_that_leaks_is_blamed_for_both_signs_of_it():
-    said = verdict(LEAKY)
-    assert any(sentence.startswith("s adds little") for sentence in said)
-    assert any(sentence.startswith("d carries static information") for sentence in said)
+    sentences = verdict(LEAKY)
+    assert any(sentence.startswith("s adds little") for sentence in sentences)
+    assert any(sentence.startswith("d carries static information") for sentence in sentences)
 
 
 def test_an_untrained_model_is_told_to_train_and_its_swaps_say_little():
-    said = verdict(UNTRAINED)
-    assert said[0].endswith("train longer, then judge.")
-    assert sum("cannot be read back" in sentence for sentence in said) == 2
+    sentences = verdict(UNTRAINED)
+    assert sentences[0].endswith("train longer, then judge.")
+    assert sum("cannot be read back" in sentence for sentence in sentences) == 2

@@ -62,11 +62,11 @@ def _table(rows: list[ViewRow]) -> dict[tuple[str, str], float]:
 
 def test_positives_by_a_code_that_is_the_label_all_share_it(split):
     rows = view_quality([(0, Glass())], split)
-    found = _table(rows)
-    assert found["s", "who"] == found["d", "what"] == 1.0
+    table = _table(rows)
+    assert table["s", "who"] == table["d", "what"] == 1.0
     # Balanced and crossed: 5 of the 17 others of one `who` have the same `what`.
-    assert found["s", "what"] == pytest.approx(5 / 17)
-    assert found["d", "who"] == pytest.approx(5 / 17)
+    assert table["s", "what"] == pytest.approx(5 / 17)
+    assert table["d", "who"] == pytest.approx(5 / 17)
     # 17 of 53 others share a label.
     assert [row.chance for row in rows] == pytest.approx([17 / 53] * 4)
 

@@ -4,8 +4,8 @@ from unbraid.figures.charts.results import result_dots
 
 
 def row(method: str, metric: str, mean: float | None, **more: object) -> dict[str, object]:
-    told = {"better": "up", "std": None, "published": None}
-    return {"method": method, "metric": metric, "mean": mean, **told, **more}
+    defaults = {"better": "up", "std": None, "published": None}
+    return {"method": method, "metric": metric, "mean": mean, **defaults, **more}
 
 
 def test_a_panel_for_every_metric_with_a_target_and_a_line_for_every_method():

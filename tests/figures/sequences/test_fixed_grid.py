@@ -11,10 +11,10 @@ RNG = np.random.default_rng(0)
 TRUE, DRAWN = RNG.random((4, 3, 8, 8)), RNG.random((2, 4, 3, 8, 8))
 
 
-@pytest.mark.parametrize(("kept", "other"), [("static", "d"), ("dynamic", "s")])
-def test_rows_are_the_truth_and_then_every_draw_of_the_other_code(kept, other):
+@pytest.mark.parametrize(("code", "other"), [("static", "d"), ("dynamic", "s")])
+def test_rows_are_the_truth_and_then_every_draw_of_the_other_code(code, other):
     rows = [("true", TRUE), (f"{other} drawn 1", DRAWN[0]), (f"{other} drawn 2", DRAWN[1])]
-    np.testing.assert_array_equal(fixed_grid(TRUE, DRAWN, fixed=kept), frame_grid(rows))
+    np.testing.assert_array_equal(fixed_grid(TRUE, DRAWN, fixed=code), frame_grid(rows))
 
 
 def test_draws_may_be_longer_than_the_truth():

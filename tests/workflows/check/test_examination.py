@@ -18,18 +18,18 @@ RNG = np.random.default_rng(0)
 SMALL = {"train": 120, "validation": 10, "test": 20}
 
 
-def _said(found: Examination, level: str) -> str:
-    return "\n".join(f"{f.what} {f.do}" for f in found.findings if f.level == level)
+def _messages(examination: Examination, level: str) -> str:
+    return "\n".join(f"{f.what} {f.do}" for f in examination.findings if f.level == level)
 
 
-def _on_screen(found: Examination) -> str:
+def _on_screen(examination: Examination) -> str:
     from rich.console import Console
 
     console = Console(width=140, force_terminal=False)
-    with console.capture() as kept:
-        for part in (*screen(found), verdict(found)):
+    with console.capture() as capture:
+        for part in (*screen(examination), verdict(examination)):
             console.print(part, markup=False, highlight=False)
-    return kept.get()
+    return capture.get()
 
 
 def _series(count: int = 200, **labels: Any) -> dict[str, np.ndarray]:
@@ -42,15 +42,15 @@ def _saved(path: Path, arrays: dict[str, np.ndarray]) -> str:
 
 
 def test_an_embedded_set_is_ready_and_the_command_trains_as_it_was_looked_at():
-    found = check_data("toy-series", SMALL)
-    assert found.ready
-    assert found.findings == ()
-    assert found.command == (
+    examination = check_data("toy-series", SMALL)
+    assert examination.ready
+    assert examination.findings == ()
+    assert examination.command == (
         "unbraid fit toy-series --set data.train=120 --set data.validation=10 --set data.test=20"
     )
-    assert {plan.preset for plan in found.methods} == {"recommended/series"}
-    assert found.settings["window"] == 4
-    text = _on_screen(found)
+    assert {plan.preset for plan in examination.methods} == {"recommended/series"}
+    assert examination.settings["window"] == 4
+    text = _on_screen(examination)
     assert "20 steps x 4 rows x 6 channels" in text
     assert "temperature" in text
     assert text.rstrip().endswith("--set data.test=20")
@@ -76,55 +76,55 @@ def test_an_examination_is_plain_json():
     ],
 )
 def test_what_cannot_be_loaded_is_a_finding(name, sentence):
-    found = check_data(name)
-    assert not found.ready
-    assert found.command == ""
-    assert sentence in _said(found, "problem")
-    assert f"not ready: {name}" in _on_screen(found)
+    examination = check_data(name)
+    assert not examination.ready
+    assert examination.command == ""
+    assert sentence in _messages(examination, "problem")
+    assert f"not ready: {name}" in _on_screen(examination)
 
 
 def test_a_wrong_setting_is_a_finding():
-    assert "Did you mean 'train'?" in _said(check_data("toy-series", {"trian": 5}), "problem")
+    assert "Did you mean 'train'?" in _messages(check_data("toy-series", {"trian": 5}), "problem")
 
 
 def test_frames_that_no_net_can_halve_are_a_problem(tmp_path):
     x = RNG.integers(0, 256, (120, 4, 3, 20, 20)).astype(np.uint8)
-    found = check_data(_saved(tmp_path, {"x": x}))
-    assert not found.ready
-    assert "Resize to multiples of 16" in _said(found, "problem")
-    assert all(plan.refusal for plan in found.methods)
+    examination = check_data(_saved(tmp_path, {"x": x}))
+    assert not examination.ready
+    assert "Resize to multiples of 16" in _messages(examination, "problem")
+    assert all(plan.refusal for plan in examination.methods)
 
 
 def test_data_that_were_left_dark_are_warned_of(tmp_path):
     x = RNG.integers(0, 2, (120, 4, 1, 16, 16)).astype(np.uint8)
-    found = check_data(_saved(tmp_path, {"x": x}))
-    assert found.ready
-    assert "0.4 % of white" in _said(found, "warning")
-    assert "Multiply by 255" in _said(found, "warning")
+    examination = check_data(_saved(tmp_path, {"x": x}))
+    assert examination.ready
+    assert "0.4 % of white" in _messages(examination, "warning")
+    assert "Multiply by 255" in _messages(examination, "warning")
 
 
 def test_one_step_is_nothing_that_moves(tmp_path):
     arrays = {"x": RNG.normal(size=(120, 1, 3))}
-    assert "nothing that moves" in _said(check_data(_saved(tmp_path, arrays)), "problem")
+    assert "nothing that moves" in _messages(check_data(_saved(tmp_path, arrays)), "problem")
 
 
 def test_patients_in_training_and_test_are_warned_of_until_they_are_kept_together(tmp_path):
     path = _saved(tmp_path, _series(patient=np.array([f"p{i % 20}" for i in range(200)])))
-    found = check_data(path)
-    assert found.ready
-    assert "values of 'patient' in test are in training" in _said(found, "warning")
-    assert "--set data.split.by=patient" in _said(found, "warning")
-    found = check_data(path, {"split": {"by": "patient"}})
-    assert _said(found, "warning") == ""
-    assert "No value of patient is both in training and in test." in _on_screen(found)
-    assert "data.split.by=patient" in found.command
+    examination = check_data(path)
+    assert examination.ready
+    assert "values of 'patient' in test are in training" in _messages(examination, "warning")
+    assert "--set data.split.by=patient" in _messages(examination, "warning")
+    examination = check_data(path, {"split": {"by": "patient"}})
+    assert _messages(examination, "warning") == ""
+    assert "No value of patient is both in training and in test." in _on_screen(examination)
+    assert "data.split.by=patient" in examination.command
 
 
 def test_duplicates_across_splits_come_before_lesser_warnings(tmp_path):
     arrays = _series(60, split=np.array(["train"] * 40 + ["validation"] * 10 + ["test"] * 10))
     arrays["x"][59] = arrays["x"][3]
-    found = check_data(_saved(tmp_path, arrays))
-    warnings = [f.what for f in found.findings if f.level == "warning"]
+    examination = check_data(_saved(tmp_path, arrays))
+    warnings = [f.what for f in examination.findings if f.level == "warning"]
     assert warnings[0].startswith("test sequences that are in train, too, byte for byte: 1 (")
     assert "test 9 = train 3" in warnings[0]
     assert warnings[-1].startswith("only 40 sequences to train on")
@@ -135,57 +135,59 @@ def test_dead_channels_and_outliers_are_named(tmp_path):
     arrays["x"][..., 1] = 4.0
     arrays["x"][..., 2] = np.nan
     arrays["x"][5, 5, 0] = 1e5
-    said = _said(check_data(_saved(tmp_path, arrays), {"split": {"seed": 1}}), "warning")
-    assert "channel 1: the same value throughout training" in said
-    assert "channel 2: no value is known in training" in said
-    assert "values beyond 20 standard deviations from the mean: 1" in said
+    text = _messages(check_data(_saved(tmp_path, arrays), {"split": {"seed": 1}}), "warning")
+    assert "channel 1: the same value throughout training" in text
+    assert "channel 2: no value is known in training" in text
+    assert "values beyond 20 standard deviations from the mean: 1" in text
     arrays["x"][..., 0] = 1.0
-    found = check_data(_saved(tmp_path, arrays))
-    assert not found.ready
-    assert "there is nothing to learn" in _said(found, "problem")
+    examination = check_data(_saved(tmp_path, arrays))
+    assert not examination.ready
+    assert "there is nothing to learn" in _messages(examination, "problem")
 
 
 def test_what_is_not_finite_is_a_problem():
     corpus = from_arrays(_series()["x"])
     x = np.array(corpus.train.x)
     x[corpus.train.rows[0], 0, 0, 0] = np.nan
-    found = check_data(replace(corpus, train=replace(corpus.train, x=x)))
-    assert not found.ready
-    assert "values that are NaN or infinite: 1." in _said(found, "problem")
+    examination = check_data(replace(corpus, train=replace(corpus.train, x=x)))
+    assert not examination.ready
+    assert "values that are NaN or infinite: 1." in _messages(examination, "problem")
 
 
 def test_labels_are_looked_at(tmp_path):
     odd = np.zeros(200, dtype=int)
     odd[:3] = 1
-    said = _said(check_data(_saved(tmp_path, _series(rare=odd, same=np.zeros(200, int)))), "note")
-    assert "'rare': 98 % of training has one value" in said or "'rare': 99 %" in said
-    assert "'same' has one value only" in said
-    assert "no labels of factors" in _said(check_data(_saved(tmp_path, _series())), "note")
+    text = _messages(
+        check_data(_saved(tmp_path, _series(rare=odd, same=np.zeros(200, int)))), "note"
+    )
+    assert "'rare': 98 % of training has one value" in text or "'rare': 99 %" in text
+    assert "'same' has one value only" in text
+    assert "no labels of factors" in _messages(check_data(_saved(tmp_path, _series())), "note")
 
 
 def test_skipped_files_are_named_with_the_reason_twenty_on_screen():
     corpus = from_arrays(_series()["x"])
     skipped = {f"clip{i:02d}.mp4": "no frame could be decoded" for i in range(30)}
-    found = check_data(replace(corpus, skipped=skipped))
-    text = _on_screen(found)
+    examination = check_data(replace(corpus, skipped=skipped))
+    text = _on_screen(examination)
     assert "30 not used (the first 20; --json lists all)" in text
     assert "clip19.mp4: no frame could be decoded" in text
     assert "clip20.mp4" not in text
-    assert found.contents is not None
-    assert len(found.contents.skipped) == 30
-    assert "not used: 30 of the files" in _said(found, "warning")
+    assert examination.contents is not None
+    assert len(examination.contents.skipped) == 30
+    assert "not used: 30 of the files" in _messages(examination, "warning")
 
 
 def test_a_stand_in_is_labelled():
     corpus = from_arrays(_series()["x"])
     spec = replace(corpus.spec, stand_in="TIMIT")
-    found = check_data(replace(corpus, spec=spec))
-    assert "stand in for TIMIT" in _said(found, "note")
-    assert "stands in for TIMIT" in _on_screen(found)
+    examination = check_data(replace(corpus, spec=spec))
+    assert "stand in for TIMIT" in _messages(examination, "note")
+    assert "stands in for TIMIT" in _on_screen(examination)
 
 
 def test_findings_are_numbered_with_what_to_do_below():
     finding = Finding("problem", "it is broken.", "Mend it.")
-    found = Examination(data="mine", ready=False, settings={}, findings=(finding,))
-    lines = [line.rstrip() for line in _on_screen(found).splitlines()]
+    examination = Examination(data="mine", ready=False, settings={}, findings=(finding,))
+    lines = [line.rstrip() for line in _on_screen(examination).splitlines()]
     assert lines[:2] == ["1. problem: it is broken.", "   Mend it."]

@@ -41,11 +41,11 @@ def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert not ended.value.code
     assert "dbse on toy-series (30 test sequences)" in out
-    kept = json.loads((series / "diagnosis.json").read_text())
-    assert kept["verdict"]
-    assert all(f"- {sentence}" in out for sentence in kept["verdict"])
-    assert {row["factor"] for row in kept["probes"]} == {"machine", "load", "regime", "state"}
-    assert kept["diagnosis"]["static_units"]["total"] == 4
+    saved = json.loads((series / "diagnosis.json").read_text())
+    assert saved["verdict"]
+    assert all(f"- {sentence}" in out for sentence in saved["verdict"])
+    assert {row["factor"] for row in saved["probes"]} == {"machine", "load", "regime", "state"}
+    assert saved["diagnosis"]["static_units"]["total"] == 4
 
 
 def _settings(advice: str) -> list[str]:
@@ -63,23 +63,23 @@ def test_nobody_is_told_to_try_what_a_run_has():
 
 def test_advice_against_motion_in_s_is_settings_that_the_method_has():
     plan = make_plan("toy-sprites", "dsvae", preset="sprites/fast")
-    said = advice_for(plan, "video").s
-    assert said == (
+    advice = advice_for(plan, "video").s
+    assert advice == (
         "try `unbraid fit --resume RUN` --set method.static_steps=2 --set method.kl_static_rise=8.0"
     )
-    settings = parse_sets(_settings(said))
+    settings = parse_sets(_settings(advice))
     changed = make_plan("toy-sprites", "dsvae", preset="sprites/fast", settings=settings)
     assert advice_for(changed, "video").s.startswith("train longer")
-    said = advice_for(make_plan("toy-sprites", "dbse"), "video").s
-    assert "--method dsvae" in said  # dbse has none
+    advice = advice_for(make_plan("toy-sprites", "dbse"), "video").s
+    assert "--method dsvae" in advice  # dbse has none
 
 
 def test_what_helps_videos_but_not_series_is_advised_for_videos_only():
     plan = make_plan("toy-series", settings={"method": {"posterior": "pooled"}})
-    said = advice_for(plan, "series")
-    assert said.d == "try a new run with --set method.posterior=centred"
-    assert "static_steps" not in said.s
-    centred = make_plan("toy-series", settings=parse_sets(_settings(said.d)))
+    advice = advice_for(plan, "series")
+    assert advice.d == "try a new run with --set method.posterior=centred"
+    assert "static_steps" not in advice.s
+    centred = make_plan("toy-series", settings=parse_sets(_settings(advice.d)))
     assert "method.w_kl_dynamic=" in advice_for(centred, "series").d
 
 
@@ -94,18 +94,18 @@ def test_a_run_goes_on_with_the_weight_that_is_advised(tmp_path: Path):
 
 
 def test_another_split_can_be_diagnosed(series: Path):
-    found = diagnose(series, split="train", seeds=1)
-    assert found["diagnosis"]["sequences"] == 12
-    assert all(len(row) == 4 for row in diagnosis_rows(found["diagnosis"]))
+    diagnosis = diagnose(series, split="train", seeds=1)
+    assert diagnosis["diagnosis"]["sequences"] == 12
+    assert all(len(row) == 4 for row in diagnosis_rows(diagnosis["diagnosis"]))
 
 
 def test_data_without_labels_are_diagnosed_by_the_codes_alone(tmp_path: Path):
     mine = tmp_path / "mine.npz"
     np.savez(mine, x=np.random.default_rng(0).random((30, 5, 3), dtype=np.float32))
     run = fit(str(mine), "dsvae", settings=parse_sets(SETTINGS), out=tmp_path)
-    found = diagnose(run.path)
-    assert found["probes"] == []
-    assert found["verdict"]
+    diagnosis = diagnose(run.path)
+    assert diagnosis["probes"] == []
+    assert diagnosis["verdict"]
 
 
 def test_a_judge_s_leaks_are_said_in_sentences():

@@ -43,8 +43,8 @@ def test_voices_get_probes_speakers_and_a_diagnosis(voices: Path, voices_metrics
     assert {row["factor"] for row in metrics["probes"]} == {"speaker", "register", "phone"}
     assert set(metrics["skipped"]) == {"tasks", "judge"}
     assert "unbraid judge fit toy-voices" in metrics["skipped"]["judge"]
-    kept = json.loads((voices / "metrics.json").read_text())
-    assert kept == json.loads(json.dumps(metrics))
+    saved = json.loads((voices / "metrics.json").read_text())
+    assert saved == json.loads(json.dumps(metrics))
 
 
 def test_the_error_stands_beside_equal_error_rates_so_that_an_empty_d_is_seen(voices_metrics):
@@ -85,8 +85,8 @@ class _Guess(Method):
 
 def test_series_get_tasks_from_codes_and_from_raw_values(series_metrics):
     metrics = series_metrics
-    found = {(row["factor"], row["source"]) for row in metrics["tasks"]}
-    assert {("machine", "codes"), ("machine", "raw"), ("state", "codes")} <= found
+    pairs = {(row["factor"], row["source"]) for row in metrics["tasks"]}
+    assert {("machine", "codes"), ("machine", "raw"), ("state", "codes")} <= pairs
     titles = [table.title for table in all_tables(metrics)]
     assert "Prediction from codes and from raw values" in titles
     assert "speakers" in metrics["skipped"]
@@ -104,7 +104,7 @@ def test_separation_and_relative_error_are_measured_and_shown(series_metrics):
 
 def test_an_unfinished_run_is_said_not_scored(few: Path):
     about = json.loads((few / "model.json").read_text())
-    kept = json.dumps(about)
+    text = json.dumps(about)
     about["training"] |= {"finished": False, "reason": "interrupted"}
     (few / "model.json").write_text(json.dumps(about))
     try:
@@ -112,7 +112,7 @@ def test_an_unfinished_run_is_said_not_scored(few: Path):
             evaluate(few)
         assert evaluate(few, unfinished=True)["sequences"] == 6
     finally:
-        (few / "model.json").write_text(kept)
+        (few / "model.json").write_text(text)
 
 
 def test_a_judge_that_was_asked_for_must_be_there(series: Path, tmp_path: Path):

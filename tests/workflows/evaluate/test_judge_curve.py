@@ -37,10 +37,10 @@ def run(tmp_path_factory) -> Run:
 
 
 def test_every_kept_checkpoint_is_judged_and_written_down(run, judge):
-    told = []
-    points = judge_curve(run.path, judge, ANY, say=told.append)
+    lines = []
+    points = judge_curve(run.path, judge, ANY, say=lines.append)
     assert [point["step"] for point in points] == [2, 4, 5]
-    assert told == points
+    assert lines == points
     minutes = [point["minutes"] for point in points]
     assert minutes == sorted(minutes)
     assert minutes[-1] == run.about["training"]["minutes"]

@@ -21,10 +21,10 @@ def _scored(scores: dict[str, dict[str, float]]):
     """Return what stands for `results`: data set -> candidate -> validation separation."""
 
     def results(one: Comparison, folder: Path) -> list[dict[str, Any]]:
-        found = scores.get(one.name.partition("/")[2], {})
+        values = scores.get(one.name.partition("/")[2], {})
         return [
             _row(label, metric, value)
-            for label, value in found.items()
+            for label, value in values.items()
             for metric in ("validation_separation_pct", "separation_pct", "relative_error_pct")
         ]
 

@@ -85,10 +85,10 @@ def test_a_budget_of_epochs_is_the_same_for_every_row(toy: str, out: Path):
     text = TOY.replace("minutes = 5.0", "epochs = 2").replace(', "training.steps=6"', "")
     Path(toy).write_text(text.replace('"method.anchor=last"', '"training.epochs=9"'))
     request = Request(name=toy, out=out, seeds=1, protocol="authors", rows=("dsvae", "dbse"))
-    found = reproduce(request)
-    assert [row["epochs"] for row in found.rows] == [2.0, 2.0]
+    results = reproduce(request)
+    assert [row["epochs"] for row in results.rows] == [2.0, 2.0]
     end = "--rows dbse --seeds 1 --epochs 2 --protocol authors"
-    assert found.rows[1]["command"] == f"unbraid reproduce {toy} {end}"
+    assert results.rows[1]["command"] == f"unbraid reproduce {toy} {end}"
     more = reproduce(Request(name=toy, out=out, seeds=1, rows=("dsvae",), epochs=3))
     assert "training.epochs = 2, now 3" in more.failed["DSVAE, seed 0"]  # another schedule
 
@@ -109,15 +109,15 @@ def test_the_authors_protocol_keeps_apart_what_it_trains_otherwise(toy: str, out
 
 
 def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
-    said: list[str] = []
-    found = reproduce(Request(name=toy, out=out, seeds=1), say=said.append)
+    lines: list[str] = []
+    results = reproduce(Request(name=toy, out=out, seeds=1), say=lines.append)
     for name in ("paper.png", "paper-training.png"):
         assert (out / "toy" / name).read_bytes().startswith(b"\x89PNG")
     logs = json.loads((out / "toy" / "paper-training.json").read_text())
     assert "raw features" not in logs
     assert all(rows[-1]["reconstruction"] > 0 for seeds in logs.values() for rows in seeds.values())
     table = json.loads((out / "toy" / "results.json").read_text())
-    assert table == json.loads(json.dumps(found.rows))
+    assert table == json.loads(json.dumps(results.rows))
     assert [row["method"] for row in table] == ["raw features", "DSVAE", "DBSE"]
     wanted = {
         "dataset",
@@ -141,9 +141,9 @@ def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
     assert (trained["epochs"], trained["seeds"]) == (1.2, 1)  # 6 steps of 8 of 40 sequences
     assert 0 < trained["minutes"] < 1
     assert trained["command"] == f"unbraid reproduce {toy} --rows dbse --seeds 1 --max-minutes 5"
-    assert "| DBSE | `machine_accuracy_pct` |" in found.page.read_text()
-    assert "0 of 1 targets met" in found.verdict
-    assert said[-1].startswith("[3/3] DBSE, seed 0: machine_accuracy_pct")
+    assert "| DBSE | `machine_accuracy_pct` |" in results.page.read_text()
+    assert "0 of 1 targets met" in results.verdict
+    assert lines[-1].startswith("[3/3] DBSE, seed 0: machine_accuracy_pct")
 
 
 def test_what_is_there_is_neither_trained_nor_measured_again(
@@ -153,9 +153,9 @@ def test_what_is_there_is_neither_trained_nor_measured_again(
     first = reproduce(request)
     for name in ("run_plan", "resume", "RunMetrics"):
         monkeypatch.setattr(reproduce_runs, name, never)
-    said: list[str] = []
-    assert reproduce(request, say=said.append).rows == first.rows
-    assert sum("(was there)" in line for line in said) == 3
+    lines: list[str] = []
+    assert reproduce(request, say=lines.append).rows == first.rows
+    assert sum("(was there)" in line for line in lines) == 3
 
 
 def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(
@@ -172,8 +172,8 @@ def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(
     assert not (run / "scores.json").exists()
     assert not (out / "toy" / "dbse").exists()
     monkeypatch.setattr(reproduce_runs, "run_plan", _only("dbse", reproduce_runs.run_plan))
-    found = reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
-    assert [row["mean"] for row in found.rows] == [row["mean"] for row in wanted.rows]
+    results = reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
+    assert [row["mean"] for row in results.rows] == [row["mean"] for row in wanted.rows]
     assert same(run, tmp_path / "whole" / "toy" / "dsvae" / "0")
     assert [row["step"] for row in read_rows(run / "log.csv")] == ["2", "4", "6"]
 
@@ -208,8 +208,8 @@ def test_a_run_with_other_settings_is_said_not_mixed_in(toy: str, out: Path):
     request = Request(name=toy, out=out, rows=("dsvae",), seeds=1)
     reproduce(request)
     Path(toy).write_text(TOY.replace("method.static_dim=4", "method.static_dim=5"))
-    found = reproduce(request)
-    assert "method.static_dim = 4, now 5" in found.failed["DSVAE, seed 0"]
+    results = reproduce(request)
+    assert "method.static_dim = 4, now 5" in results.failed["DSVAE, seed 0"]
 
 
 def test_a_longer_budget_goes_on_and_measures_again(toy: str, out: Path):
@@ -236,9 +236,9 @@ def test_a_row_that_fails_does_not_stop_the_others(
         return plain(job, console)
 
     monkeypatch.setattr(reproduce_workers, "do_job", failing)
-    found = reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
-    assert found.failed == {"DSVAE, seed 0": "Loss is not finite at step 3: kl_static."}
-    assert [row["method"] for row in found.rows] == ["DBSE"]
+    results = reproduce(Request(name=toy, out=out, rows=("dsvae", "dbse"), seeds=1))
+    assert results.failed == {"DSVAE, seed 0": "Loss is not finite at step 3: kl_static."}
+    assert [row["method"] for row in results.rows] == ["DBSE"]
 
 
 def test_two_at_work_on_one_run_do_not_happen(toy: str, out: Path):
@@ -246,8 +246,8 @@ def test_two_at_work_on_one_run_do_not_happen(toy: str, out: Path):
     (job,) = plan_jobs(request, find_comparison(toy))
     job.path.mkdir(parents=True)
     with FileLock(job.path / ".lock"):  # not the one of this process: it may hold its own twice
-        found = reproduce(request)
-    assert "is in use by another process" in found.failed["DSVAE, seed 0"]
+        results = reproduce(request)
+    assert "is in use by another process" in results.failed["DSVAE, seed 0"]
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def _land(name: str, source: Path, tmp_path: Path) -> None:
     words = [*table.get("sets", ()), *band.get("sets", ())]
     rest = re.sub(r"^sets = .*\n", "", text, count=1, flags=re.M) if "sets" in table else text
     mine.write_text(f"sets = {words}\n{rest}", encoding="utf-8")
-    found = reproduce(
+    results = reproduce(
         Request(
             name=str(mine),
             rows=tuple(band["rows"]),
@@ -31,8 +31,8 @@ def _land(name: str, source: Path, tmp_path: Path) -> None:
             max_minutes=30.0,  # the budget is one of steps
         )
     )
-    assert not found.failed
-    values = {row["metric"]: row["mean"] for row in found.rows}
+    assert not results.failed
+    values = {row["metric"]: row["mean"] for row in results.rows}
     assert values.keys() == band["metrics"].keys(), values
     for metric, (low, high) in band["metrics"].items():
         assert low <= values[metric] <= high, values

@@ -67,6 +67,6 @@ def test_a_page_without_a_place_for_the_table_stays_as_it_is(tmp_path):
 
 
 def test_the_readme_shows_the_results_that_are_committed():
-    found = json.loads((ROOT / "results" / "results.json").read_text())
+    committed = json.loads((ROOT / "results" / "results.json").read_text())
     text = (ROOT / "README.md").read_text()
-    assert by_method(found) == text.split(START)[1].split(END)[0]
+    assert by_method(committed) == text.split(START)[1].split(END)[0]

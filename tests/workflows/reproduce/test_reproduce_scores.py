@@ -16,8 +16,8 @@ from unbraid.workflows.reproduce.plan import Metric, find_comparison
 from unbraid.workflows.reproduce.scores import RunMetrics, trained_otherwise
 
 
-def judged_row(kept: str, factor: str, role: str, metric: str, mean: float) -> dict[str, Any]:
-    return {"kept": kept, "factor": factor, "role": role, "metric": metric, "mean": mean}
+def judged_row(code: str, factor: str, role: str, metric: str, mean: float) -> dict[str, Any]:
+    return {"kept": code, "factor": factor, "role": role, "metric": metric, "mean": mean}
 
 
 JUDGED = {
@@ -48,7 +48,7 @@ def test_a_judge_is_asked_once_and_read_by_code_factor_and_role(series: Corpus):
         return JUDGED
 
     run_metrics = RunMetrics(series, None, repeats=1, seed=0, judged=judged)
-    found = run_metrics.values(
+    values = run_metrics.values(
         (
             metric("gap_pct", "difference", of=("accuracy_pct", "fix_d_static_pct")),
             metric("accuracy_pct", "judge", code="d", factor="action"),
@@ -64,8 +64,8 @@ def test_a_judge_is_asked_once_and_read_by_code_factor_and_role(series: Corpus):
         "fix_d_static_pct": 30.0,
         "fix_s_static_pct": 70.0,
     }
-    assert list(found) == list(wanted)
-    assert found == pytest.approx(wanted)
+    assert list(values) == list(wanted)
+    assert values == pytest.approx(wanted)
     assert len(asked) == 1
 
 
@@ -84,16 +84,16 @@ class Codes(RunMetrics):
 def test_probes_and_tasks_find_what_the_codes_hold(series: Corpus):
     method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5))  # never asked
     run_metrics = Codes(series, method, repeats=2, seed=0)
-    found = run_metrics.values(
+    values = run_metrics.values(
         (
             metric("machine_pct", "probe", code="s", factor="machine", tool="knn"),
             metric("state_pct", "probe", code="d", role="dynamic", tool="knn"),
             metric("task_pct", "task", code="s", factor="machine", tool="linear"),
         )
     )
-    assert found["state_pct"] == 100
-    assert found["machine_pct"] > 80
-    assert found["task_pct"] == 100
+    assert values["state_pct"] == 100
+    assert values["machine_pct"] > 80
+    assert values["task_pct"] == 100
 
 
 def test_separation_is_measured_once_and_read_part_by_part(
@@ -108,14 +108,14 @@ def test_separation_is_measured_once_and_read_part_by_part(
 
     monkeypatch.setattr(reproduce_scores, "separate", separate)
     method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5))  # never asked
-    found = Codes(series, method, repeats=1, seed=0).values(
+    values = Codes(series, method, repeats=1, seed=0).values(
         (
             metric("separation_pct", "separation", score="separation"),
             metric("dynamic_from_d_pct", "separation", score="dynamic_from_d"),
         )
     )
-    assert found["dynamic_from_d_pct"] == 100
-    assert 0 < found["separation_pct"] < 100
+    assert values["dynamic_from_d_pct"] == 100
+    assert 0 < values["separation_pct"] < 100
     assert len(seen) == 1
     with pytest.raises(KeyError, match="Did you mean 'static_from_s'"):
         Codes(series, method, repeats=1, seed=0).values(
@@ -125,10 +125,10 @@ def test_separation_is_measured_once_and_read_part_by_part(
 
 def test_the_reconstruction_error_is_that_of_the_model(series: Corpus):
     method = DSVAE(series.spec, DSVAEConfig(static_dim=4, dynamic_dim=5)).eval()
-    found = RunMetrics(series, method, repeats=1, seed=0).values(
+    values = RunMetrics(series, method, repeats=1, seed=0).values(
         (metric("error", "reconstruction"),)
     )
-    assert 0.5 < found["error"] < 5.0  # untrained, so about as bad as the mean
+    assert 0.5 < values["error"] < 5.0  # untrained, so about as bad as the mean
     with pytest.raises(ValueError, match="raw values have no codes"):
         RunMetrics(series, None, repeats=1, seed=0).values((metric("error", "reconstruction"),))
 

@@ -45,8 +45,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def only(rows: list[Result], method: str, metric: str) -> Result:
-    (found,) = [row for row in rows if (row["method"], row["metric"]) == (method, metric)]
-    return found
+    (match,) = [row for row in rows if (row["method"], row["metric"]) == (method, metric)]
+    return match
 
 
 def test_mean_and_std_are_over_seeds_and_the_published_number_stands_beside(stays, folder):
@@ -103,8 +103,8 @@ def test_a_stand_in_is_called_one_in_every_row_page_and_verdict(tmp_path):
 
 
 def test_raw_values_meet_no_target(stays, folder):
-    said = verdict(stays, results(stays, folder))
-    assert said == (
+    sentence = verdict(stays, results(stays, folder))
+    assert sentence == (
         "physionet: 2 of 3 targets met by the best method; met: mortality_auprc 0.450 (DBSE; "
         "wanted ≥ 0.447), icu_type_accuracy_pct 60.00 (DBSE; wanted ≥ 56.9); missed: "
         "mortality_auroc 0.800 (DBSE; wanted ≥ 0.849, 0.049 off); 3 seeds at least."
@@ -112,12 +112,12 @@ def test_raw_values_meet_no_target(stays, folder):
 
 
 def test_what_was_not_measured_is_said(stays, tmp_path):
-    said = verdict(stays, results(stays, tmp_path))
-    assert said.startswith("physionet: 0 of 3 targets met by the best method; not measured: ")
-    assert said.endswith("no run made.")
+    sentence = verdict(stays, results(stays, tmp_path))
+    assert sentence.startswith("physionet: 0 of 3 targets met by the best method; not measured: ")
+    assert sentence.endswith("no run made.")
 
 
-def found(method: str, mean: float, std: float | None = None, better: str = "up") -> Result:
+def result_row(method: str, mean: float, std: float | None = None, better: str = "up") -> Result:
     return {
         "dataset": "sprites",
         "method": method,
@@ -146,7 +146,7 @@ def test_a_finding_is_seen_if_it_is_larger_than_the_spread(ours, theirs, better,
     finding = replace(comparison.findings[0], metric="m", within=within)
     metrics = (replace(comparison.metrics[0], name="m"),)
     small = replace(comparison, metrics=metrics, findings=(finding,))
-    rows = [found("SPYL", *ours, better), found("SPYL negatives random", *theirs, better)]
+    rows = [result_row("SPYL", *ours, better), result_row("SPYL negatives random", *theirs, better)]
     (line,) = finding_lines(small, rows)
     assert line.endswith(f": {word}")
     assert f"of 1 published findings: 1 {word}" in verdict(small, rows)
@@ -159,9 +159,9 @@ def test_merging_replaces_the_same_number_and_keeps_the_others(stays, folder, tm
     old = [{**rows[0], "mean": 0.1}, {**rows[0], "metric": "other"}, {**rows[0], "dataset": "b"}]
     assert merge_tables(old, table) == tmp_path / "RESULTS.md"
     written = merge_tables(rows, table)
-    kept = json.loads(table.read_text())
-    assert len(kept) == len(rows) + 2
-    assert kept[0] == json.loads(json.dumps(rows[0]))
+    table_rows = json.loads(table.read_text())
+    assert len(table_rows) == len(rows) + 2
+    assert table_rows[0] == json.loads(json.dumps(rows[0]))
     assert "0.450 ± 0.050" in written.read_text()
 
 

@@ -31,11 +31,11 @@ def row(method: str, mean: float, std: float | None = None, metric: str = "morta
     }
 
 
-FOUND = [row("dsvae", 0.80, 0.02), row("spyl", 0.81, 0.005), row("dbse", 0.75, 0.01)]
+RESULTS = [row("dsvae", 0.80, 0.02), row("spyl", 0.81, 0.005), row("dbse", 0.75, 0.01)]
 
 
 def test_level_is_within_the_larger_standard_deviation_of_the_best():
-    (contest,) = contests(FOUND)
+    (contest,) = contests(RESULTS)
     assert [contest.rank(name) for name in ("spyl", "dsvae", "dbse", "glr")] == [
         "best",
         "level",
@@ -50,16 +50,16 @@ def test_one_seed_has_no_spread_to_be_level_by():
 
 
 def test_two_methods_are_no_contest():
-    assert contests(FOUND[:2]) == []
+    assert contests(RESULTS[:2]) == []
 
 
 def test_nobody_is_good_where_raw_values_are_better():
-    found = [*FOUND, row("raw", 0.9)]
-    assert good_at("spyl", found) == {"physionet": {"behind": ["mortality_auroc"]}}
-    assert good_at_words(good_at("spyl", found)) == "-"
-    assert good_at_words(good_at("spyl", FOUND)) == "physionet 1 of 1"
-    assert good_at_words(good_at("glr", FOUND)) == "not measured"
-    line = which_table(found).splitlines()[2]
+    results = [*RESULTS, row("raw", 0.9)]
+    assert good_at("spyl", results) == {"physionet": {"behind": ["mortality_auroc"]}}
+    assert good_at_words(good_at("spyl", results)) == "-"
+    assert good_at_words(good_at("spyl", RESULTS)) == "physionet 1 of 1"
+    assert good_at_words(good_at("glr", RESULTS)) == "not measured"
+    line = which_table(results).splitlines()[2]
     best = "`spyl` 0.810 ± 0.005 (seeds: 3, CPU-minutes: 1.0)"
     assert line == (
         f"| `physionet` | mortality auroc ↑ | raw values | {best} | `dsvae` | `dbse` | 0.900 |"
@@ -67,24 +67,24 @@ def test_nobody_is_good_where_raw_values_are_better():
 
 
 def test_less_is_better_where_the_comparison_says_so():
-    found = [
+    results = [
         row(name, mean, metric="oil_temperature_mae") | {"better": "down"}
         for name, mean in (("dsvae", 12.0), ("spyl", 11.0), ("dbse", 13.0))
     ]
-    for part in found:
+    for part in results:
         part["command"] = part["command"].replace("physionet", "etth1")
-    (contest,) = contests(found)
+    (contest,) = contests(results)
     assert contest.best["key"] == "spyl"
 
 
 def test_other_parts_of_the_page_stay(tmp_path):
     page = tmp_path / "which.md"
     page.write_text(f"before\n{START}old\n{END}\nafter")
-    refresh(page, which_table(FOUND), START, END)
-    assert page.read_text() == f"before\n{START}{which_table(FOUND)}{END}\nafter"
+    refresh(page, which_table(RESULTS), START, END)
+    assert page.read_text() == f"before\n{START}{which_table(RESULTS)}{END}\nafter"
 
 
 def test_the_page_shows_the_results_that_are_committed():
-    found = json.loads((ROOT / "results" / "results.json").read_text())
+    committed = json.loads((ROOT / "results" / "results.json").read_text())
     text = (ROOT / "docs" / "which.md").read_text()
-    assert which_table(found) == text.split(START)[1].split(END)[0]
+    assert which_table(committed) == text.split(START)[1].split(END)[0]

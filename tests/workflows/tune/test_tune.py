@@ -27,10 +27,10 @@ def three(tmp_path_factory) -> Path:
 
 
 def test_a_study_writes_its_trials_and_the_best_as_a_preset(three: Path):
-    found = rows(three)
-    assert [row["trial"] for row in found] == ["0", "1", "2"]
-    assert {row["state"] for row in found} == {"finished"}
-    best = min(found, key=lambda row: float(row["leakage"]))
+    trials = rows(three)
+    assert [row["trial"] for row in trials] == ["0", "1", "2"]
+    assert {row["state"] for row in trials} == {"finished"}
+    best = min(trials, key=lambda row: float(row["leakage"]))
     plan = make_plan("toy-series", "dbse", preset=str(three / "best.toml"))
     trained = open_run(three / "trials" / best["trial"]).plan
     assert plan.method_config == trained.method_config

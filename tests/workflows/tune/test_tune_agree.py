@@ -48,11 +48,11 @@ def test_the_probe_gap_is_the_mean_of_the_published_gaps():
 
 
 def test_agreement_is_positive_when_less_cost_means_more_score():
-    found = row("nats", np.array([3.0, 2.0, 1.0]), "gap", np.array([0.1, 0.5, 0.3]))
-    assert found["spearman"] == pytest.approx(0.5)
-    assert (found["chosen"], found["best"]) == (0.3, 0.5)
-    assert found["regret"] == pytest.approx(0.2)
-    assert found["by_chance"] == pytest.approx(0.2)
+    agreement = row("nats", np.array([3.0, 2.0, 1.0]), "gap", np.array([0.1, 0.5, 0.3]))
+    assert agreement["spearman"] == pytest.approx(0.5)
+    assert (agreement["chosen"], agreement["best"]) == (0.3, 0.5)
+    assert agreement["regret"] == pytest.approx(0.2)
+    assert agreement["by_chance"] == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_labels_are_compared_for_every_finished_trial(
 ):
     search = make_search(data, "dsvae", settings=parse_sets(NET + sets))
     study = tune(search, tmp_path, trials=3)
-    found = agree(study, search)
-    assert found["main"] == main
-    assert others <= {r["metric"] for r in found["rows"]}
-    assert {r["criterion"] for r in found["rows"]} == {"nats", "leakage"}
-    kept = json.loads((tmp_path / "agreement.json").read_text())
-    assert [trial["trial"] for trial in kept["trials"]] == [0, 1, 2]
-    assert kept["split"] == "validation"
+    agreement = agree(study, search)
+    assert agreement["main"] == main
+    assert others <= {r["metric"] for r in agreement["rows"]}
+    assert {r["criterion"] for r in agreement["rows"]} == {"nats", "leakage"}
+    saved = json.loads((tmp_path / "agreement.json").read_text())
+    assert [trial["trial"] for trial in saved["trials"]] == [0, 1, 2]
+    assert saved["split"] == "validation"
     for name in ("agreement.png", "agreement.npz"):
         assert (tmp_path / name).is_file()
     path = open_run(tmp_path / "trials" / "0").path / "labelled.json"

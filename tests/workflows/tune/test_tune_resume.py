@@ -33,9 +33,9 @@ def test_more_trials_continue_the_same_study(three: Path, tmp_path: Path):
 
 
 def test_a_study_has_enough_trials_once(three: Path):
-    said: list[str] = []
-    tune(tiny_search(), three, trials=3, say=said.append)
-    assert said == []
+    lines: list[str] = []
+    tune(tiny_search(), three, trials=3, say=lines.append)
+    assert lines == []
 
 
 def test_a_study_stopped_by_the_user_ends_as_one_that_was_not(three, tmp_path, monkeypatch):

@@ -39,14 +39,14 @@ def test_spaces_are_those_the_papers_print():
 
 
 def test_a_kind_of_data_overrules_what_holds_for_all(tmp_path: Path):
-    found = search_with(
+    search = search_with(
         '"method.static_dim" = {choices = [4]}\n'
         "[all.method]\nstatic_dim = {choices = [8]}\ndynamic_dim = {choices = [2]}\n"
         "[series.method]\nstatic_dim = {choices = [16]}\n[video.method]\nanchor = {choices=['x']}",
         tmp_path,
     )
-    assert found.space["method.static_dim"].choices == (16,)
-    assert set(found.space) == {"method.static_dim", "method.dynamic_dim"}
+    assert search.space["method.static_dim"].choices == (16,)
+    assert set(search.space) == {"method.static_dim", "method.dynamic_dim"}
 
 
 def test_the_setting_decides_whether_a_number_is_whole(tmp_path: Path):
@@ -69,9 +69,9 @@ def test_a_tied_setting_follows_what_is_drawn_and_what_is_pinned(tmp_path: Path)
 
 def test_lists_can_be_chosen_from():
     space = {"method.net.series_layers": SearchRange(choices=([8, 8], [16, 16]))}
-    kept = space["method.net.series_layers"].word([16, 16])
-    assert isinstance(kept, str)
-    assert as_settings(space, {"method.net.series_layers": kept}, {}) == {
+    layers = space["method.net.series_layers"].word([16, 16])
+    assert isinstance(layers, str)
+    assert as_settings(space, {"method.net.series_layers": layers}, {}) == {
         "method": {"net": {"series_layers": [16, 16]}}
     }
 

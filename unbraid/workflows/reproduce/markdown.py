@@ -152,11 +152,11 @@ def verdict(comparison: Comparison, rows: Sequence[Result]) -> str:
     The best method counts; raw values are a reference, not a method.
     """
     raw = [row.label for row in comparison.rows if row.method == RAW]
-    ours = [row for row in rows if row["method"] not in raw and row["mean"] is not None]
+    measured = [row for row in rows if row["method"] not in raw and row["mean"] is not None]
     parts: dict[str, list[str]] = {"met": [], "missed": [], "not measured": []}
     for metric in comparison.metrics:
         if metric.target is not None:
-            state, line = _against(metric, metric.target, ours)
+            state, line = _against(metric, metric.target, measured)
             parts[state].append(line)
     targets = sum(map(len, parts.values()))
     clauses = []
@@ -167,8 +167,10 @@ def verdict(comparison: Comparison, rows: Sequence[Result]) -> str:
         seen = [_finding_state(finding, comparison, rows) for finding in comparison.findings]
         count = ", ".join(f"{seen.count(word)} {word}" for word in FINDING_STATES if word in seen)
         clauses.append(f"of {len(seen)} published findings: {count}")
-    fewest = min((row["seeds"] for row in ours), default=0)
-    clauses.append(f"{fewest} seed{'' if fewest == 1 else 's'} at least" if ours else "no run made")
+    fewest = min((row["seeds"] for row in measured), default=0)
+    clauses.append(
+        f"{fewest} seed{'' if fewest == 1 else 's'} at least" if measured else "no run made"
+    )
     return f"{rows[0]['dataset'] if rows else comparison.data}: {'; '.join(clauses)}."
 
 

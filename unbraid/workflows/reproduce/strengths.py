@@ -53,15 +53,15 @@ def shipped_results() -> tuple[Result, ...]:
     return tuple(read_json(path)) if path else ()
 
 
-def contests(found: Sequence[Result]) -> list[Contest]:
+def contests(results: Sequence[Result]) -> list[Contest]:
     """Return every metric a comparison is about and that enough methods were measured by."""
-    kept = [row for row in found if counts(row) and row["mean"] is not None]
-    names = dict.fromkeys(comparison_of(row) for row in kept)
+    rows = [row for row in results if counts(row) and row["mean"] is not None]
+    names = dict.fromkeys(comparison_of(row) for row in rows)
     return [
         contest
         for comparison in filter(None, map(known, names))
         for contest in _contests_of(
-            comparison, [row for row in kept if comparison_of(row) == comparison.name]
+            comparison, [row for row in rows if comparison_of(row) == comparison.name]
         )
     ]
 
@@ -100,13 +100,15 @@ def _level(best: Result, row: Result, better: str) -> bool:
     )
 
 
-def good_at(method: str, found: Sequence[Result] | None = None) -> dict[str, dict[str, list[str]]]:
+def good_at(
+    method: str, results: Sequence[Result] | None = None
+) -> dict[str, dict[str, list[str]]]:
     """Return by comparison the metrics a method was measured by, under best, level and behind.
 
     Where raw values are better than every method, all are behind.
     """
     places: dict[str, dict[str, list[str]]] = {}
-    for contest in contests(shipped_results() if found is None else found):
+    for contest in contests(shipped_results() if results is None else results):
         if rank := contest.rank(method):
             rank = rank if contest.useful else "behind"
             places.setdefault(contest.comparison, {}).setdefault(rank, []).append(contest.metric)
@@ -127,11 +129,11 @@ def good_at_words(places: dict[str, dict[str, list[str]]]) -> str:
     return ", ".join(words) or ("-" if places else "not measured")
 
 
-def which_table(found: Sequence[Result]) -> str:
+def which_table(results: Sequence[Result]) -> str:
     """Return the best method of every metric as a table in Markdown."""
     head = ("comparison", "metric", "best", "ours", "level with it", "behind", "raw values")
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for c in contests(found):
+    for c in contests(results):
         arrow = "↑" if c.better == "up" else "↓"
         best = f"`{c.best['key']}`" if c.useful else "raw values"
         value = f"{ours(c.best)} (seeds: {c.best['seeds']}, CPU-minutes: {c.best['minutes']:.1f})"

@@ -58,18 +58,18 @@ def _reference(frame: pd.DataFrame, piece: int, length: int, every: float) -> di
                 continue
             number = place // piece if piece else 0
             sequence = cells.setdefault((name, number), {})
-            found = sequence.setdefault(place - number * piece, ([], []))
+            cell = sequence.setdefault(place - number * piece, ([], []))
             for channel, column in enumerate("ab"):
                 if np.isfinite(row[column]):
-                    found[channel].append(row[column])
+                    cell[channel].append(row[column])
     last = {name: max(n for other, n in cells if other == name) for name, _ in cells}
-    kept = {}
+    sequences = {}
     for (name, number), rows in cells.items():
         size = max(rows) + 1 if number == last[name] else piece
         too_short = number == last[name] > 0 and 2 * size < piece
         if not too_short and any(values for row in rows.values() for values in row):
-            kept[name, number] = (size, rows)
-    return kept
+            sequences[name, number] = (size, rows)
+    return sequences
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -84,14 +84,14 @@ def test_random_tables_agree_with_plain_loops(seed, piece, length, every):
     frame["t"] = np.where(rng.random(60) < 0.05, np.nan, rng.integers(0, 30, 60))  # repeats
     wanted = _reference(frame, piece, length, every)
     options = {"piece": piece, "length": length, "window": 2, "sequence": "id", "time": "t"}
-    found = _collect(frame, every=str(every) if every else "", **options)
-    x, known = _rows(found)
+    collected = _collect(frame, every=str(every) if every else "", **options)
+    x, known = _rows(collected)
     order = [(name, n) for name in frame["id"].dropna().unique() for n in range(30)]
     order = [key for key in order if key in wanted]
-    assert found.labels["name"].tolist() == [name for name, _ in order]
+    assert collected.labels["name"].tolist() == [name for name, _ in order]
     for row, key in enumerate(order):
         size, cells = wanted[key]
-        steps = x.shape[1] // 2 if found.lengths is None else found.lengths[row]
+        steps = x.shape[1] // 2 if collected.lengths is None else collected.lengths[row]
         assert steps == -(-size // 2)
         for place in range(x.shape[1]):
             for channel in range(2):
@@ -258,8 +258,8 @@ def test_columns_that_were_misunderstood_are_noticed():
         _collect(_table().rename(columns={"id": "plant"}))
     with pytest.raises(ValueError, match=r"each of 6 rows is a sequence of its own.*sequence: id"):
         _collect(_table(sequences=6, rows=1))
-    kept = _collect(_table().rename(columns={"id": "plant"}), sequence="none", time="t")
-    assert kept.skipped["repeated rows"].startswith("18 with")
+    collected = _collect(_table().rename(columns={"id": "plant"}), sequence="none", time="t")
+    assert collected.skipped["repeated rows"].startswith("18 with")
 
 
 def test_a_label_belongs_to_the_sequence_if_it_never_changes_there():
@@ -317,8 +317,8 @@ def test_the_last_window_of_a_short_sequence_has_the_label_of_a_row_it_has():
     ],
 )
 def test_labels_are_classes_words_or_numbers(words, wanted):
-    found = [None if value != value else value for value in label_values("x", words).tolist()]
-    assert found == wanted
+    values = [None if value != value else value for value in label_values("x", words).tolist()]
+    assert values == wanted
 
 
 def test_a_column_named_split_decides_the_splits():
