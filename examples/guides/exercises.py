@@ -33,7 +33,8 @@ corpus = unbraid.from_frame(
         "piece": 500,
     },
 )
-run = unbraid.fit(corpus, out=tempfile.mkdtemp(), max_minutes=minutes, device="cpu")
+settings = {"training": {"max_minutes": minutes}}
+run = unbraid.fit(corpus, settings=settings, out=tempfile.mkdtemp(), device="cpu")
 result = unbraid.evaluate(run)["separation"]
 for row in result["factors"]:
     print(row)
