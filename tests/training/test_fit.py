@@ -24,6 +24,7 @@ from unbraid.training import callbacks
 from unbraid.training.callbacks import Clock, CollapseMonitor
 from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
 from unbraid.training.module import NonFiniteLossError
+from unbraid.workflows.evaluate.measure import evaluate
 
 TINY: dict[str, Any] = {
     "static_dim": 4,
@@ -493,4 +494,17 @@ def test_arrays_are_not_taken_for_a_folder_or_data_set_of_their_name(
     run = fit(corpus, "dsvae", preset="none", settings=settings, out=tmp_path / "runs")
     assert resume(run.path, corpus=corpus).about["training"]["steps"] == 2
     with pytest.raises(ValueError, match="arrays in memory"):
-        run.corpus()
+        open_run(run.path).corpus()
+
+
+def test_a_run_of_data_in_memory_keeps_them_while_python_runs(tmp_path: Path):
+    x = np.random.default_rng(0).normal(size=(30, 8, 2)).astype(np.float32)
+    corpus = from_arrays(x, options={"window": 2})
+    settings = {"method": TINY, "training": TRAINING | {"steps": 2}}
+    run = fit(corpus, "dsvae", preset="none", settings=settings, out=tmp_path)
+    assert run.corpus() is corpus
+    again = open_run(run.path, corpus=corpus)
+    assert evaluate(run)["relative_error"] == evaluate(again)["relative_error"]
+    other = from_arrays(x[:25], options={"window": 2})
+    with pytest.raises(ValueError, match="changed"):
+        open_run(run.path, corpus=other).corpus()

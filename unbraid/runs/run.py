@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,15 @@ from unbraid.safety.names import path_name
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run folder: config.toml, splits.csv, log.csv, checkpoints/, model.safetensors and .json."""
+    """A run folder: config.toml, splits.csv, log.csv, checkpoints/, model.safetensors and .json.
+
+    Attributes:
+        path: the folder.
+        memory: the data, if they are in memory only; `fit` puts in what it was given.
+    """
 
     path: Path
+    memory: Corpus | None = field(default=None, compare=False, repr=False)
 
     @property
     def plan(self) -> Plan:
@@ -41,7 +47,7 @@ class Run:
 
     def corpus(self) -> Corpus:
         """Return the data set the run was trained on, or say that it has changed."""
-        corpus = self.plan.data.load()
+        corpus = self.memory or self.plan.data.load()
         if (self.path / "model.json").is_file():
             check_splits(corpus, self.about["training"].get("splits", {}), self.path)
         return corpus
@@ -90,9 +96,14 @@ class OpenedRun:
         yield last, self.model
 
 
-def open_run(path: str | Path) -> Run:
-    """Return the run of a folder, or say that it is none."""
-    run = Run(Path(path))
+def open_run(path: str | Path, *, corpus: Corpus | None = None) -> Run:
+    """Return the run of a folder, or say that it is none.
+
+    Args:
+        path: the run folder.
+        corpus: the data it was trained on, if they are in memory only.
+    """
+    run = Run(Path(path), corpus)
     if not (run.path / "config.toml").is_file():
         raise ValueError(f"{run.path} is not a run folder: it has no config.toml.")
     return run

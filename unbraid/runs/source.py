@@ -43,7 +43,8 @@ class DataSource:
         if self.in_memory:
             raise ValueError(
                 f"the run was trained on arrays in memory ('{self.name}'), which it does not keep: "
-                "give the sequences yourself (--input FILE.npz, or corpus= in Python)."
+                "give the sequences yourself (--input FILE.npz, or open_run(PATH, corpus=...) in "
+                "Python)."
             )
         if self.reader == CATALOGUE:
             return load_data(self.name, self.settings)

@@ -89,7 +89,7 @@ def resume(  # noqa: PLR0913
         callbacks=callbacks,
         logger=logger,
     )
-    run = open_run(path)
+    run = open_run(path, corpus=corpus)
     plan = read_plan(run.path / "config.toml", settings)
     if not folder.is_begun(run.path):  # cut off before its first checkpoint
         return run_plan(plan, path, devices=devices, **options)
@@ -156,17 +156,19 @@ def fit(  # noqa: PLR0913 the front door
     plan = make_plan(data, _name(method), preset=preset, settings=settings, seed=seed)
     if model is not None:
         plan = _with_config_of(model, plan, settings or {})
-    return run_plan(
+    corpus = data if isinstance(data, Corpus) else None
+    run = run_plan(
         plan,
         run_folder(out, plan),
         devices=devices,
-        corpus=data if isinstance(data, Corpus) else None,
+        corpus=corpus,
         method=model,
         console=console,
         device=torch_device(device),
         callbacks=callbacks,
         logger=logger,
     )
+    return replace(run, memory=corpus)
 
 
 def _name(method: str | type[Method] | Method | None) -> str | None:
