@@ -1,6 +1,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -42,3 +43,17 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def blank_figures() -> Iterator[None]:
+    """Save one grey pixel for a chart: tests/figures/ and a report of tests/cli/ draw in full."""
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    def savefig(figure: Figure, file: Any, **_: Any) -> None:
+        Image.new("L", (1, 1), 128).save(file, format="png")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", savefig)
+        yield

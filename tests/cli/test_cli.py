@@ -198,6 +198,7 @@ def test_evaluate_and_report_end_in_a_page(run_program, trained):
     page = (trained / "report.html").read_text()
     assert "dbse on toy-sprites" in page
     assert page.count("data:image/") >= 6
+    assert len(page) < 3_000_000
     drawn = {path.stem for path in (trained / "figures").glob("*.png")}
     assert {"fixed-static", "fixed-dynamic"} <= drawn
 

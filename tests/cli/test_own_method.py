@@ -70,7 +70,7 @@ def toy():
     METHODS.update(before)
 
 
-def test_a_registered_method_is_known_to_the_program(run_program, tmp_path: Path):
+def test_a_registered_method_is_known_to_the_program(run_program, blank_figures, tmp_path: Path):
     def run(*words: str) -> str:
         code, out, err = run_program(*words)
         assert code == 0, out + err

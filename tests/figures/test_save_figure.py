@@ -1,10 +1,9 @@
-import io
 import json
 
 import numpy as np
 from PIL import Image
 
-from unbraid.figures.save import figure_bytes, save_figure, save_numbers
+from unbraid.figures.save import save_figure, save_numbers
 from unbraid.figures.style import panels
 
 
@@ -42,8 +41,3 @@ def test_json_numbers_are_plain_and_what_is_not_finite_becomes_null(tmp_path):
 def test_the_suffix_chooses_the_format(tmp_path):
     save_figure(_figure(), tmp_path / "gap.svg", {})
     assert "<svg" in (tmp_path / "gap.svg").read_text()
-
-
-def test_figure_bytes_are_a_png_of_the_same_size():
-    image = Image.open(io.BytesIO(figure_bytes(_figure())))
-    assert (image.format, image.size) == ("PNG", (300, 150))

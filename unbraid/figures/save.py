@@ -1,6 +1,5 @@
 """A figure goes to disk with its numbers beside it, so that it can be drawn or checked again."""
 
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,13 +28,6 @@ def save_figure(figure: "matplotlib.figure.Figure", path: Path, numbers: Mapping
     """
     write_whole(path, lambda aside: figure.savefig(aside, dpi=DPI))
     return save_numbers(path, numbers)
-
-
-def figure_bytes(figure: "matplotlib.figure.Figure") -> bytes:
-    """Return a figure as a PNG file, for embedding."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI)
-    return buffer.getvalue()
 
 
 def save_numbers(path: Path, numbers: Mapping[str, Any]) -> Path:

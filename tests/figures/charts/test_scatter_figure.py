@@ -5,7 +5,6 @@ import pytest
 from matplotlib.colors import to_hex
 
 from unbraid.figures.charts.scatter import COLOURS, scatter_by_label
-from unbraid.figures.save import figure_bytes
 from unbraid.shapes import ShapeError
 
 RNG = np.random.default_rng(0)
@@ -51,7 +50,7 @@ def test_fractions_get_a_colour_bar():
     axis, bar = figure.axes
     np.testing.assert_array_equal(axis.collections[0].get_array(), values)
     assert not figure.legends
-    figure_bytes(figure)
+    figure.draw_without_rendering()
     assert bar.get_ylim() == (values.min(), values.max())
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from unbraid.figures.sequences.frames import apng_bytes, gif_bytes, save_gif
+from unbraid.figures.sequences.frames import gif_bytes, save_gif
 
 LEVELS = np.linspace(0, 1, 5)
 
@@ -61,13 +61,6 @@ def test_equal_frames_do_not_change_how_long_a_gif_plays():
     still = np.full((1, 6, 1, 8, 8), 0.5)
     still[:, 5] = 1.0
     assert sum(_frames(gif_bytes(still, rate=10.0))[2]) == 600
-
-
-def test_an_animated_png_keeps_every_colour():
-    x = np.random.default_rng(0).random((1, 3, 3, 16, 16))
-    image, frames, times = _frames(apng_bytes(x, rate=8.0))
-    assert (image.n_frames, times) == (3, [125.0] * 3)
-    np.testing.assert_array_equal(frames[2][::2, ::2], np.rint(255 * x[0, 2]).transpose(1, 2, 0))
 
 
 def test_a_saved_gif_has_its_numbers_beside_it(tmp_path):

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from unbraid.workflows.reproduce.methods import END, START, by_method, refresh, standing
+from unbraid.workflows.reproduce.methods import (
+    END,
+    PAGE_END,
+    PAGE_START,
+    START,
+    by_method,
+    page_table,
+    refresh,
+    standing,
+)
 
 ROOT = Path(__file__).parents[3]
 ROW = {
@@ -70,3 +79,18 @@ def test_the_readme_shows_the_results_that_are_committed():
     committed = json.loads((ROOT / "results" / "results.json").read_text())
     text = (ROOT / "README.md").read_text()
     assert by_method(committed) == text.split(START)[1].split(END)[0]
+
+
+@pytest.mark.parametrize("name", ["physionet", "air-quality", "etth1", "sm-mnist"])
+def test_the_page_of_a_comparison_shows_the_results_that_are_committed(name: str):
+    committed = json.loads((ROOT / "results" / "results.json").read_text())
+    text = (ROOT / "docs" / "results" / f"{name}.md").read_text()
+    assert page_table(name, committed) == text.split(PAGE_START)[1].split(PAGE_END)[0]
+
+
+def test_a_table_of_a_page_has_ours_published_and_the_fewest_seeds():
+    unit = {"metric": "icu_type_accuracy_pct", "mean": 50.0, "std": None, "published": None}
+    rows = [ROW | {"seeds": 5}, ROW | unit | {"seeds": 1}]
+    table = page_table("physionet", rows).splitlines()
+    assert table[0] == "| method | mortality auprc ↑ | icu type accuracy ↑ | seeds |"
+    assert table[2] == "| DBSE | 0.430 ± 0.020 / 0.447 ≈ | 50.00 / - | 1 |"

@@ -87,13 +87,17 @@ def gif_bytes(x: NDArray[Any], *, rate: float, columns: int = 0) -> bytes:
         Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
         for frame in frames
     ]
-    return _animation(pictures, "GIF", max(20, 10 * round(100 / _positive(rate))))
-
-
-def apng_bytes(x: NDArray[Any], *, rate: float, columns: int = 0) -> bytes:
-    """Return an animated PNG file: as `gif_bytes`, larger, in true colours."""
-    pictures = [Image.fromarray(frame) for frame in _sheets(x, columns)]
-    return _animation(pictures, "PNG", round(1000 / _positive(rate)))
+    buffer = io.BytesIO()
+    pictures[0].save(
+        buffer,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=max(20, 10 * round(100 / _positive(rate))),
+        loop=0,
+        disposal=1,
+    )
+    return buffer.getvalue()
 
 
 def to_pixels(x: NDArray[Any]) -> Pixels:
@@ -106,20 +110,6 @@ def to_pixels(x: NDArray[Any]) -> Pixels:
     bright = np.nan_to_num(x, nan=0.0).clip(0.0, 1.0)
     pixels = np.rint(255.0 * bright).astype(np.uint8).transpose(0, 2, 3, 1)
     return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:3], 3)))
-
-
-def _animation(pictures: list[Image.Image], kind: str, milliseconds: int) -> bytes:
-    buffer = io.BytesIO()
-    pictures[0].save(
-        buffer,
-        format=kind,
-        save_all=True,
-        append_images=pictures[1:],
-        duration=milliseconds,
-        loop=0,
-        disposal=1,
-    )
-    return buffer.getvalue()
 
 
 def _sheets(x: NDArray[Any], columns: int) -> Pixels:

@@ -1,16 +1,17 @@
 """Results by method: every number of ours beside the one its own paper prints."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from unbraid.files import write_text
-from unbraid.workflows.reproduce.markdown import comparison_of, known, number, short_name
+from unbraid.workflows.reproduce.markdown import comparison_of, known, number, ours, short_name
 from unbraid.workflows.reproduce.plan import TUNED, Metric, find_comparison, improvement
 
 Result = dict[str, Any]
 MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
 START, END = "<!-- results by method -->\n", "<!-- end of results by method -->"
+PAGE_START, PAGE_END = "<!-- results -->\n", "<!-- end of results -->"
 LEGEND = (
     "Each cell: ours / published for the same method, metrics as in the column's head; ✓ at or "
     "better than published, ≈ within one standard deviation of our seeds, ✗ worse, - not measured "
@@ -45,6 +46,21 @@ def by_method(results: Sequence[Result]) -> str:
         cells = [_cell(name, rows) for name in names]
         lines.append(f"| {' | '.join((method, *cells, _count(rows)))} |")
     return "\n".join([*lines, "", LEGEND, ""])
+
+
+def page_table(name: str, results: Sequence[Result]) -> str:
+    """Return the methods of one comparison, ours / published for every target, as Markdown."""
+    rows = [row for row in results if comparison_of(row) == name and counts(row)]
+    metrics = _targets(name, rows)
+    arrows = {"up": "↑", "down": "↓"}
+    head = [f"{short_name(metric.name)} {arrows[metric.better]}" for metric in metrics]
+    lines = [f"| {' | '.join(['method', *head, 'seeds'])} |", f"|{' --- |' * (len(head) + 2)}"]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = {row["metric"]: row for row in rows if row["method"] == method}
+        cells = [_against(mine.get(metric.name), ours) for metric in metrics]
+        seeds = min(row["seeds"] for row in mine.values())
+        lines.append(f"| {' | '.join([method, *cells, str(seeds)])} |")
+    return "\n".join([*lines, ""])
 
 
 def refresh(page: Path, table: str, start: str = START, end: str = END) -> None:
@@ -99,12 +115,15 @@ def _cell(name: str, rows: Sequence[Result]) -> str:
     return f"{cell} †" if any(map(_tuned, mine.values())) else cell
 
 
-def _against(row: Result | None) -> str:
+def _mean(row: Result) -> str:
+    return number(row["mean"], row["metric"])
+
+
+def _against(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
     if row is None or row["mean"] is None:
         return "-"
-    ours = number(row["mean"], row["metric"])
     theirs = "-" if row["published"] is None else number(row["published"], row["metric"])
-    return f"{ours} / {theirs} {MARKS.get(standing(row), '')}".rstrip()
+    return f"{form(row)} / {theirs} {MARKS.get(standing(row), '')}".rstrip()
 
 
 def _count(rows: Iterable[Result]) -> str:

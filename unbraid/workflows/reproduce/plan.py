@@ -5,6 +5,7 @@ line (`method.anchor=last`), so that every run can be made by hand, too.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -219,9 +220,18 @@ def comparison_names() -> list[str]:
 
 def find_comparison(name: str) -> Comparison:
     """Return a comparison by name, or that of a TOML file of one's own."""
-    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
-    if not name.endswith(".toml") and not path.is_file():
+    return _read(Path(name), name) if name.endswith(".toml") else _ours(name)
+
+
+@cache
+def _ours(name: str) -> Comparison:
+    path = FOLDER / f"{name}.toml"
+    if not path.is_file():
         raise KeyError(f"there is no comparison '{name}'.{closest(name, comparison_names())}")
+    return _read(path, name)
+
+
+def _read(path: Path, name: str) -> Comparison:
     table: dict[str, Any] = read_toml(path) | {"name": path_name(path.name), "given": name}
     try:
         return build(Comparison, table, where=path.name)

@@ -55,15 +55,21 @@ def shipped_results() -> tuple[Result, ...]:
 
 def contests(results: Sequence[Result]) -> list[Contest]:
     """Return every metric a comparison is about and that enough methods were measured by."""
-    rows = [row for row in results if counts(row) and row["mean"] is not None]
-    names = dict.fromkeys(comparison_of(row) for row in rows)
+    rows: dict[str, list[Result]] = {}
+    for row in results:
+        if counts(row) and row["mean"] is not None:
+            rows.setdefault(comparison_of(row), []).append(row)
     return [
         contest
-        for comparison in filter(None, map(known, names))
-        for contest in _contests_of(
-            comparison, [row for row in rows if comparison_of(row) == comparison.name]
-        )
+        for name, part in rows.items()
+        if (comparison := known(name))
+        for contest in _contests_of(comparison, part)
     ]
+
+
+@cache
+def _shipped_contests() -> tuple[Contest, ...]:
+    return tuple(contests(shipped_results()))
 
 
 def _contests_of(comparison: Comparison, rows: list[Result]) -> Iterator[Contest]:
@@ -108,7 +114,7 @@ def good_at(
     Where raw values are better than every method, all are behind.
     """
     places: dict[str, dict[str, list[str]]] = {}
-    for contest in contests(shipped_results() if results is None else results):
+    for contest in _shipped_contests() if results is None else contests(results):
         if rank := contest.rank(method):
             rank = rank if contest.useful else "behind"
             places.setdefault(contest.comparison, {}).setdefault(rank, []).append(contest.metric)

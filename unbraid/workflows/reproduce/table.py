@@ -12,8 +12,14 @@ from typing import Any
 from unbraid.data import data_title
 from unbraid.files import read_json, read_ours, write_text
 from unbraid.report.published import published
-from unbraid.workflows.reproduce.markdown import page
-from unbraid.workflows.reproduce.methods import by_method, refresh
+from unbraid.workflows.reproduce.markdown import comparison_of, known, page
+from unbraid.workflows.reproduce.methods import (
+    PAGE_END,
+    PAGE_START,
+    by_method,
+    page_table,
+    refresh,
+)
 from unbraid.workflows.reproduce.plan import TUNED, VARIANTS, Comparison, Metric, Row, Variant
 from unbraid.workflows.reproduce.runs import FORMAT
 from unbraid.workflows.reproduce.strengths import END, START, which_table
@@ -121,8 +127,8 @@ def write_tables(results: Sequence[Result], table: Path) -> Path:
     """Write `results.json` and, for people, `RESULTS.md`; return the latter's path.
 
     The page lies beside the table, or above it if the folder of the table is called `results`. A
-    README beside it that has a place for the table by method gets that, too, and `docs/which.md`
-    the table of the best.
+    README beside it that has a place for the table by method gets that, too, `docs/which.md` the
+    table of the best, and `docs/results/<comparison>.md` that of its methods.
     """
     folder = table.parent
     beside = folder.parent if folder.resolve().name == "results" else folder
@@ -130,6 +136,10 @@ def write_tables(results: Sequence[Result], table: Path) -> Path:
     write_text(beside / "RESULTS.md", page(results))
     refresh(beside / "README.md", by_method(results))
     refresh(beside / "docs" / "which.md", which_table(results), START, END)
+    for name in dict.fromkeys(map(comparison_of, results)):
+        if not name.endswith(".toml") and known(name):
+            place = beside / "docs" / "results" / f"{name}.md"
+            refresh(place, page_table(name, results), PAGE_START, PAGE_END)
     return beside / "RESULTS.md"
 
 
