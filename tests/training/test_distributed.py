@@ -17,6 +17,8 @@ from safetensors.torch import load_file
 
 import unbraid
 from unbraid.data.readers.arrays import from_arrays
+from unbraid.evaluation.manipulate import Embedding
+from unbraid.evaluation.sharded import embed_sharded
 from unbraid.parallel.launch import ProcessInfo, launch, must_launch, process_info
 from unbraid.precision import inference_precision
 from unbraid.rows import read_rows
@@ -106,6 +108,13 @@ def train_all(todo: dict[str, Plan], folder: Path) -> ProcessInfo:
     return process_info()
 
 
+def train_and_embed(todo: dict[str, Plan], folder: Path, other: Path) -> Embedding | None:
+    """Train, and encode by a model that was there: a start of processes takes seconds."""
+    train_all(todo, folder)
+    run = open_run(other / "dsvae")
+    return embed_sharded(run.model(), run.corpus().test, batch_size=2)
+
+
 def curve(run: Run) -> dict[str, np.ndarray]:
     """Every column of the log, a number per step."""
     rows = read_rows(run.path / "log.csv")
@@ -155,13 +164,10 @@ def test_two_processes_train_and_encode_as_one_does(data: dict[str, str], tmp_pa
     """One case in few steps; the slow tests below have all cases."""
     todo = {"dsvae": plans(data, steps=4)["dsvae"]}
     train_all(todo, tmp_path / "one")
-    launch(2, partial(train_all, todo, tmp_path / "two"))
+    shared = launch(2, partial(train_and_embed, todo, tmp_path / "two", tmp_path / "one"))
     one, two = (open_run(tmp_path / who / "dsvae") for who in ("one", "two"))
     np.testing.assert_allclose(curve(two)["loss"], curve(one)["loss"], rtol=1e-4)
-    model, split = one.model(), one.corpus().test
-    token = inference_precision.set("fp32")  # handed on to the processes
-    alone, shared = (unbraid.embed(model, split, batch_size=2, devices=n) for n in (1, 2))
-    inference_precision.reset(token)
+    alone = unbraid.embed(one.model(), one.corpus().test, batch_size=2)
     assert np.array_equal(alone.s, shared.s)
     assert np.array_equal(alone.d, shared.d)
 

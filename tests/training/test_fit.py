@@ -125,7 +125,7 @@ def test_another_seed_gives_another_run(uninterrupted: Run, data: str, tmp_path:
     assert not torch.equal(*(w["prior.head.linear.weight"] for w in weights))
 
 
-@pytest.mark.parametrize("stop", [1, 3, 4, 6, 8, 9])
+@pytest.mark.parametrize("stop", [1, 4, 9])
 def test_a_resumed_run_equals_an_uninterrupted_one(
     stop: int, uninterrupted: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -436,7 +436,7 @@ def test_no_plateau_ends_a_run_before_its_least_epochs(data: str, patient: Run, 
     assert late.about["training"]["epochs"] >= least
 
 
-@pytest.mark.parametrize("stop", [3, 9, 14])
+@pytest.mark.parametrize("stop", [3, 14])
 def test_a_run_with_patience_resumes_exactly(
     stop: int, data: str, patient: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,16 +1,27 @@
 """Separation of codes made by hand: perfect, exchanged, empty, leaky, memorising."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
 
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding
+from unbraid.evaluation.protocols import probes
 from unbraid.evaluation.protocols.separation import Separation, relative_error, separate
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Codes, Factor, Spec
 
 N, T, WHO, WHAT = 300, 6, 4, 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_forests() -> Iterator[None]:
+    """Grow fewer trees: codes made by hand are clear."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probes, "TREES", 30)
+        yield
 
 
 def make_split(length: int = T, *, per_step: bool = False) -> Split:

@@ -42,7 +42,7 @@ def _without_s(part: Examples) -> Examples:
 
 
 def _three(make, *args) -> list[Examples]:
-    return [make(n, seed, *args) for n, seed in ((400, 0), (100, 1), (200, 2))]
+    return [make(n, seed, *args) for n, seed in ((240, 0), (60, 1), (200, 2))]
 
 
 def _scores(row: TaskRow) -> dict[str, float]:
