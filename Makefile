@@ -23,7 +23,7 @@ studio: $(VENV)/.installed  ## open the demo model in a browser; train it first 
 	$(BIN)/unbraid studio runs/toy-sprites/dsvae/0
 
 test: $(VENV)/.installed  ## the test suite, without trainings that take minutes
-	$(TEST_ENV) $(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
+	$(TEST_ENV) $(BIN)/pytest -q -n 2 -m "not slow"
 
 slow: $(VENV)/.installed  ## tests that train for minutes
 	$(TEST_ENV) $(BIN)/pytest -q -m slow
