@@ -39,12 +39,17 @@ sphinx_gallery_conf = {
 }
 
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([\w./-]+)(?:#[\w-]*)?\)")
+UPWARDS = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+)([\w./-]+)(?:#[\w-]*)?\)")
 
 
 def _outside(app: object, docname: str, source: list[str]) -> None:
     """Name files above docs/, which are no pages of the site, instead of linking to them."""
-    source[0] = OUTSIDE.sub(r"\1 (`\2` in the repository)", source[0])
+
+    def name(link: re.Match[str]) -> str:
+        inside = link[2].count("../") <= docname.count("/")
+        return link[0] if inside else f"{link[1]} (`{link[3]}` in the repository)"
+
+    source[0] = UPWARDS.sub(name, source[0])
 
 
 def setup(app: object) -> None:
