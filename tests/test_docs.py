@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -85,3 +86,14 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "gallery" / "plot_video.html").is_file()
+
+
+def test_figures_of_pages_in_folders_are_shown_and_files_above_docs_are_named():
+    source = ["![Gaps](../images/gaps.png) [data](../data.md#own) [all](../../RESULTS.md)"]
+    runpy.run_path(str(ROOT / "docs" / "conf.py"))["_outside"](None, "results/letters", source)
+    assert source == [
+        "![Gaps](../images/gaps.png) [data](../data.md#own) all (`RESULTS.md` in the repository)"
+    ]
+    source = ["[all](../RESULTS.md)"]
+    runpy.run_path(str(ROOT / "docs" / "conf.py"))["_outside"](None, "results", source)
+    assert source == ["all (`RESULTS.md` in the repository)"]
