@@ -29,7 +29,6 @@ from unbraid.data.published import Progress
 from unbraid.records import Factor
 from unbraid.settings import at_least
 
-LENGTH = 7
 DEALS = 1000  # random deals of the words, of which the evenest is taken
 LETTERS = tuple(ascii_lowercase)
 _LEXICON = """
@@ -262,15 +261,15 @@ def spell(prepared: Prepared, config: WordsConfig, *, name: str, stand_in: str =
 
 def deal_words(config: SplitConfig) -> Array:
     """Return for every word its part: of many random deals the one with the evenest letters."""
-    test, validation = (round(share * len(WORDS)) for share in (config.test, config.validation))
+    test = round(config.test * len(WORDS))
+    held_out = test + round(config.validation * len(WORDS))
     counts = (SPELT[..., None] == np.arange(len(LETTERS))).sum(1)  # (100, 26) letters of a word
     rng = np.random.default_rng(config.seed)
     deals = np.stack([rng.permutation(len(WORDS)) for _ in range(DEALS)])
     whole = counts.mean(0)
-    parts = deals[:, :test], deals[:, test : test + validation]
+    parts = deals[:, :test], deals[:, test:held_out]
     uneven = [np.abs(counts[rows].mean(1) - whole).max(1) for rows in parts]  # of the worst letter
     best = deals[np.argmin(np.max(uneven, axis=0))]
     names = np.full(len(WORDS), "train", dtype="U10")
-    names[best[:test]] = "test"
-    names[best[test : test + validation]] = "validation"
+    names[best[:test]], names[best[test:held_out]] = "test", "validation"
     return names

@@ -9,6 +9,7 @@ from unbraid.workflows.reproduce.markdown import comparison_of, known, number, o
 from unbraid.workflows.reproduce.plan import TUNED, Metric, find_comparison, improvement
 
 Result = dict[str, Any]
+ARROWS = {"up": "↑", "down": "↓"}
 MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
 START, END = "<!-- results by method -->\n", "<!-- end of results by method -->"
 PAGE_START, PAGE_END = "<!-- results -->\n", "<!-- end of results -->"
@@ -52,8 +53,7 @@ def page_table(name: str, results: Sequence[Result]) -> str:
     """Return the methods of one comparison, ours / published for every target, as Markdown."""
     rows = [row for row in results if comparison_of(row) == name and counts(row)]
     metrics = _targets(name, rows)
-    arrows = {"up": "↑", "down": "↓"}
-    head = [f"{short_name(metric.name)} {arrows[metric.better]}" for metric in metrics]
+    head = [f"{short_name(metric.name)} {ARROWS[metric.better]}" for metric in metrics]
     lines = [f"| {' | '.join(['method', *head, 'seeds'])} |", f"|{' --- |' * (len(head) + 2)}"]
     for method in dict.fromkeys(row["method"] for row in rows):
         mine = {row["metric"]: row for row in rows if row["method"] == method}

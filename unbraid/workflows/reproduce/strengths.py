@@ -9,7 +9,7 @@ from typing import Any
 import unbraid
 from unbraid.files import read_json
 from unbraid.workflows.reproduce.markdown import comparison_of, known, ours, short_name
-from unbraid.workflows.reproduce.methods import counts
+from unbraid.workflows.reproduce.methods import ARROWS, counts
 from unbraid.workflows.reproduce.plan import RAW, Comparison, Metric, improvement
 
 Result = dict[str, Any]
@@ -140,13 +140,12 @@ def which_table(results: Sequence[Result]) -> str:
     head = ("comparison", "metric", "best", "ours", "level with it", "behind", "raw values")
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     for c in contests(results):
-        arrow = "↑" if c.better == "up" else "↓"
         best = f"`{c.best['key']}`" if c.useful else "raw values"
         value = f"{ours(c.best)} (seeds: {c.best['seeds']}, CPU-minutes: {c.best['minutes']:.1f})"
         level, behind = (_names(rows) for rows in (c.level, c.others))
         raw = "-" if c.raw is None else ours(c.raw)
         value = value if c.useful else f"`{c.best['key']}` {value}"
-        cells = (f"`{c.comparison}`", f"{short_name(c.metric)} {arrow}", best, value)
+        cells = (f"`{c.comparison}`", f"{short_name(c.metric)} {ARROWS[c.better]}", best, value)
         lines.append(f"| {' | '.join((*cells, level, behind, raw))} |")
     return "\n".join([*lines, ""])
 
