@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # One thread per test process: two cores, two processes.
-TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg
+# Compiled modules are kept: the tests start many processes, and each would compile the package again.
+TEST_ENV := OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=
 
 .PHONY: docs links demo studio test check slow torture format clean bench bench-flops
 
