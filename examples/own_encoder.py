@@ -8,8 +8,7 @@ from torch import nn
 import unbraid
 from unbraid.methods.dsvae import DSVAE, DSVAEConfig
 from unbraid.nets import NetConfig
-from unbraid.nets.steps import per_step
-from unbraid.records import Batch, Features
+from unbraid.records import Batch, Features, per_step
 
 
 class PatchEncoder(nn.Module):

@@ -1,3 +1,4 @@
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,3 +58,9 @@ def blank_figures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", savefig)
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what was imported: every later search for cycles would walk all of it again."""
+    gc.collect()
+    gc.freeze()

@@ -15,7 +15,7 @@ import unbraid
 PACKAGE = Path(unbraid.__file__).parent
 MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text()
 LARGEST = 15
-MOST_IN_A_STEP = 15
+MOST_IN_A_STEP = 12
 MOST_LINES = 300
 FOLDERS = [
     p

@@ -4,7 +4,7 @@ from torch import nn
 
 from unbraid import precision
 from unbraid.latents.recurrent import GaussianHead
-from unbraid.objectives.contrastive import info_nce
+from unbraid.objectives.mutual import info_nce
 from unbraid.precision import autocast, inference, inference_precision, number_format
 from unbraid.records import Spec
 

@@ -65,8 +65,3 @@ def inference(function: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[
 def autocast(device: torch.device, format_: Format) -> torch.autocast:
     """Return a context in which networks compute in a format."""
     return torch.autocast(device.type, torch.bfloat16, enabled=format_ == "bf16")
-
-
-def full_precision(device: torch.device) -> torch.autocast:
-    """Return a context in which nothing is computed in bf16, whatever surrounds it."""
-    return torch.autocast(device.type, enabled=False)

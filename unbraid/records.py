@@ -4,6 +4,7 @@ Axes: `B` batch, `T` time (steps or windows), `S`/`D` code sizes, `*F` one eleme
 `C H W` for a video frame, `F` for a column of a spectrogram, `W F` for a window of a series.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -215,3 +216,13 @@ def back_in_place(
     every = some.new_zeros(*mask.shape, *some.shape[1:])
     every[mask] = some
     return every
+
+
+def per_step(
+    net: Callable[[Tensor], Tensor], x: Float[Tensor, "B T *F"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T *G"]:
+    """Return `net` of every existing step, zeros elsewhere.
+
+    Padded steps never reach the network: they cost nothing and do not enter its BatchNorm.
+    """
+    return back_in_place(net(chosen_steps(x, mask)), mask)

@@ -7,7 +7,7 @@ from torch import nn
 from tests.conformance.toys import KINDS, toy_batch, toy_method
 from unbraid.methods import cdsvae
 from unbraid.methods.cdsvae import CDSVAEConfig
-from unbraid.objectives.contrastive import info_nce
+from unbraid.objectives.mutual import info_nce
 from unbraid.records import Batch
 from unbraid.views.time import reorder, reversed_order, shuffled_order
 

@@ -4,7 +4,7 @@ from torch import nn
 
 from tests.conformance.toys import LENGTHS, toy_batch, toy_method
 from unbraid.latents.recurrent import some_steps
-from unbraid.nets.steps import frozen_statistics
+from unbraid.methods.base import frozen_statistics
 from unbraid.records import Batch, Codes
 
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch import distributed as dist
 from torch.multiprocessing.spawn import spawn
 
-from unbraid.objectives.contrastive import info_nce
-from unbraid.objectives.mutual import code_input, densities, static_dynamic
+from unbraid.objectives.mutual import code_input, densities, info_nce, static_dynamic
 from unbraid.parallel.batchnorm import share_statistics
 from unbraid.parallel.draws import SlicedDraws
 from unbraid.parallel.gather import gather, local_rows, mean_terms, same_draws, sharded_batch

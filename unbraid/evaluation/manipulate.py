@@ -16,7 +16,7 @@ from torch import Tensor
 
 from unbraid.data.corpus import Split
 from unbraid.methods.base import Method
-from unbraid.nets.steps import folded
+from unbraid.nets.folding import folded
 from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Sequences
 

@@ -16,7 +16,6 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor, nn
 
-from unbraid.precision import full_precision
 from unbraid.records import Gaussian
 
 Kernel = Literal["cauchy", "rbf"]
@@ -65,7 +64,7 @@ class GPPrior(nn.Module):
     def factor(self, length: int) -> Float64[Tensor, "D T T"]:
         """Return the Cholesky factor L of every dimension's covariance."""
         eye = torch.eye(length, dtype=self.scale.dtype, device=self.scale.device)
-        with full_precision(eye.device):
+        with torch.autocast(eye.device.type, enabled=False):
             factors = torch.cat(
                 [
                     torch.linalg.cholesky(
@@ -81,7 +80,7 @@ class GPPrior(nn.Module):
     def forward(self, d: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Gaussian:
         """Return p(d_t | d_<t) for every t, teacher-forced."""
         factor = self.factor(d.shape[1])
-        with full_precision(d.device):
+        with torch.autocast(d.device.type, enabled=False):
             e = torch.linalg.solve_triangular(factor, d.permute(2, 1, 0).double(), upper=False)
             mean = (factor.tril(-1) @ e).permute(2, 1, 0)
         log_var = 2 * factor.diagonal(dim1=1, dim2=2).log().T  # (T, D)
@@ -91,6 +90,6 @@ class GPPrior(nn.Module):
         """Draw n trajectories, or the conditional means along drawn ones."""
         factor = self.factor(length)
         e = torch.randn(n, length, self.size, device=factor.device)
-        with full_precision(factor.device):
+        with torch.autocast(factor.device.type, enabled=False):
             paths = (factor.tril(-1) if means else factor) @ e.permute(2, 1, 0).double()
         return paths.permute(2, 1, 0).to(e.dtype)

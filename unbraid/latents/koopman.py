@@ -8,7 +8,6 @@ from jaxtyping import Bool, Complex128, Float, Float64
 from torch import Tensor, nn
 
 from unbraid.latents.recurrent import mean_features
-from unbraid.precision import full_precision
 
 RIDGE = 1e-6  # share of the mean eigenvalue of XᵀX, added to its diagonal
 DECAY = 0.99  # of the running sums, per step
@@ -36,7 +35,7 @@ def solve_operator(gram: Matrix, cross: Matrix) -> Matrix:
 
 def batch_operator(x: Float64[Tensor, "N K"], y: Float64[Tensor, "N K"]) -> Matrix:
     """Return the operator of the pairs of a batch, with a gradient."""
-    with full_precision(x.device):
+    with torch.autocast(x.device.type, enabled=False):
         n = max(1, len(x))
         return solve_operator(x.T @ x / n, x.T @ y / n)
 
@@ -116,7 +115,7 @@ class KoopmanState(nn.Module):
         if not len(x) or not torch.isfinite(z[mask]).all():
             return
         center = mean_features(z.double(), mask)
-        with full_precision(z.device):
+        with torch.autocast(z.device.type, enabled=False):
             batch = (x.T @ x, x.T @ y, y.T @ y)
             for name, sums in zip(("gram", "cross", "after"), batch, strict=True):
                 getattr(self, name).mul_(DECAY).add_(sums / len(x))
@@ -132,12 +131,12 @@ class KoopmanState(nn.Module):
 
     def coordinates(self, z: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
         """Return w = z V."""
-        with full_precision(z.device):
+        with torch.autocast(z.device.type, enabled=False):
             return z @ self.basis.to(z.dtype)
 
     def back(self, w: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
         """Return z = w V⁻¹."""
-        with full_precision(w.device):
+        with torch.autocast(w.device.type, enabled=False):
             return (w.double() @ self.inverse).to(w.dtype)
 
     def draw(self, n: int, moments: Tensor) -> Float64[Tensor, "n K"]:

@@ -5,7 +5,6 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor, nn
 
 from unbraid.latents.recurrent import GaussianHead, run_recurrent
-from unbraid.precision import full_precision
 from unbraid.records import Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]
@@ -53,7 +52,7 @@ class MeanHead(nn.Module):
 
     def forward(self, h: Tensor) -> Gaussian:
         """Return the Gaussian of every feature vector."""
-        with full_precision(h.device):
+        with torch.autocast(h.device.type, enabled=False):
             mean = self.linear(h.float())
         return Gaussian(mean, torch.zeros_like(mean))
 

@@ -8,7 +8,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from unbraid.precision import full_precision
 from unbraid.records import Features, Gaussian, Posterior
 
 Steps = Bool[Tensor, "B T"]
@@ -23,7 +22,7 @@ class GaussianHead(nn.Module):
 
     def forward(self, h: Float[Tensor, "*N H"]) -> Gaussian:
         """Return the Gaussian of every feature vector."""
-        with full_precision(h.device):
+        with torch.autocast(h.device.type, enabled=False):
             mean, log_var = self.linear(h.float()).chunk(2, -1)
         return Gaussian(mean, log_var)
 

@@ -1,6 +1,8 @@
 """The contract: a method answers four verbs, and everything users do is built from them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -172,6 +174,29 @@ def steps_to_decode(
     factor = drawable.sum(1) / chosen.sum(1).clamp(min=1)
     steps = chosen if always is None else chosen | (mask & always)
     return steps, torch.where(chosen, factor[:, None], steps.float())
+
+
+@contextmanager
+def frozen_statistics(*parts: Encoder | Decoder) -> Iterator[None]:
+    """Normalise by batch statistics as in training, but do not let them move the running ones.
+
+    Used for generated sequences, which must not shift what real data will be normalised by.
+    """
+    norms = [
+        m
+        for part in parts
+        for m in part.modules()
+        if isinstance(m, nn.modules.batchnorm._BatchNorm)
+    ]
+    states = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+        norm.num_batches_tracked = None
+    try:
+        yield
+    finally:
+        for norm, momentum, tracked in states:
+            norm.momentum, norm.num_batches_tracked = momentum, tracked
 
 
 def check_sizes(config: Any) -> None:

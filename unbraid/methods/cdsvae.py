@@ -34,12 +34,10 @@ from unbraid.latents.recurrent import (
     SequencePosterior,
     posterior_for,
 )
-from unbraid.methods.base import VariationalMethod, check_sizes
+from unbraid.methods.base import VariationalMethod, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.nets.steps import frozen_statistics
-from unbraid.objectives.contrastive import info_nce
 from unbraid.objectives.elbo import negative_elbo
-from unbraid.objectives.mutual import code_input, densities, static_dynamic
+from unbraid.objectives.mutual import code_input, densities, info_nce, static_dynamic
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
 from unbraid.views import ViewName, dynamic_view_for
 from unbraid.views.time import static_order

@@ -32,12 +32,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from unbraid.latents.recurrent import DynamicPrior, posterior_for
-from unbraid.methods.base import VariationalMethod, check_sizes
+from unbraid.methods.base import VariationalMethod, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.nets.steps import frozen_statistics
-from unbraid.objectives.contrastive import info_nce_against
 from unbraid.objectives.elbo import flatten_steps, negative_elbo, pairwise_kl
-from unbraid.objectives.mutual import densities, static_dynamic
+from unbraid.objectives.mutual import densities, info_nce_against, static_dynamic
 from unbraid.parallel.gather import gather, local_rows, same_draws
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms, back_in_place
 

@@ -12,8 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, linear
 
-from unbraid.nets.steps import per_step
-from unbraid.records import Batch, Codes, Features, Prediction, chosen_steps
+from unbraid.records import Batch, Codes, Features, Prediction, chosen_steps, per_step
 
 SLOPE = 0.2
 halving = partial(nn.Conv2d, kernel_size=4, stride=2, padding=1)

@@ -13,8 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unbraid.nets.frames import join
-from unbraid.nets.steps import per_step
-from unbraid.records import Batch, Codes, Features, Prediction, Spec, chosen_steps
+from unbraid.records import Batch, Codes, Features, Prediction, Spec, chosen_steps, per_step
 
 SMALLEST_SCALE = 0.01  # of a standardised channel: keeps the likelihood bounded
 

@@ -22,6 +22,7 @@ from unbraid.runs.plan import Plan, make_plan, read_plan
 from unbraid.runs.run import Run, open_run, run_folder, torch_device
 from unbraid.training.progress import print_emulated, print_skipped
 from unbraid.training.session import Session, TrainingOptions
+from unbraid.training.stream import share_of_batch
 from unbraid.training.trainer import Loggers
 
 
@@ -43,9 +44,10 @@ def run_plan(
     if first:
         folder.check_free(run.path)
     corpus = options.get("corpus") or plan.data.load()  # prepared before every process asks
-    if must_launch(devices):
-        return _launch(devices, partial(run_plan, plan, path), options)
     check_trainable(corpus)
+    if must_launch(devices):
+        share_of_batch(plan.training.batch_size, devices)  # refused before a process is started
+        return _launch(devices, partial(run_plan, plan, path), options)
     session = _session(plan, corpus, run, options)
     with hold(run.path) if first else nullcontext():
         if first:
@@ -95,6 +97,7 @@ def resume(  # noqa: PLR0913
         return run_plan(plan, path, devices=devices, **options)
     folder.check_change(run.path, run.plan, plan)
     if must_launch(devices):
+        share_of_batch(plan.training.batch_size, devices)
         return _launch(devices, partial(resume, path, settings=settings), options)
     with hold(run.path) if process_info().rank == 0 else nullcontext():
         state = read_checkpoint(run.path / CHECKPOINT)

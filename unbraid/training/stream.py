@@ -9,6 +9,17 @@ from unbraid.data.corpus import Rows, Split
 from unbraid.records import Batch
 
 
+def share_of_batch(batch_size: int, processes: int) -> int:
+    """Number of sequences of a batch for each of several processes."""
+    if batch_size % processes:
+        near = max(1, batch_size // processes) * processes
+        raise ValueError(
+            f"a batch of {batch_size} sequences cannot be shared by {processes} processes alike. "
+            f"Set training.batch_size to a multiple of {processes}, e.g. {near}."
+        )
+    return batch_size // processes
+
+
 class BatchStream:
     """Full batches of one epoch at a time, each epoch in its own random order.
 
@@ -35,14 +46,9 @@ class BatchStream:
                 f"{batch_size}. Set training.batch_size to {len(split)} or less."
             )
         self.rank, size = shard
-        if batch_size % size:
-            near = max(1, batch_size // size) * size
-            raise ValueError(
-                f"a batch of {batch_size} sequences cannot be shared by {size} processes alike. "
-                f"Set training.batch_size to a multiple of {size}, e.g. {near}."
-            )
+        share = share_of_batch(batch_size, size)
         self.split, self.batch_size, self.seed = split, batch_size, seed
-        self.start, self.device, self.share = start, device, batch_size // size
+        self.start, self.device, self.share = start, device, share
         self.waited = 0.0
 
     @property

@@ -20,7 +20,7 @@ from unbraid.data.corpus import Split
 from unbraid.methods.base import Method, VariationalMethod
 from unbraid.objectives.elbo import kl, kl_standard
 from unbraid.objectives.mutual import densities, static_dynamic
-from unbraid.precision import full_precision, inference
+from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Gaussian
 from unbraid.seeding import seed_draws
 from unbraid.views.time import reorder, shuffled_order
@@ -190,7 +190,7 @@ def _cycles(
 def _cycle(codes: Sequence[Rows], source: Index, other: Index) -> Float[Tensor, "5"]:
     """Return the fields of a `Cycle` from centred codes: true, after the swap, without a swap."""
     true, after, again = (normalize(rows, dim=1) for rows in codes)
-    with full_precision(true.device):
+    with torch.autocast(true.device.type, enabled=False):
         table, unswapped = after @ true.T, again @ true.T  # (B, B)
     own = torch.arange(len(true), device=true.device)
     to_source, to_other = table[own, source], table[own, other]

@@ -38,7 +38,6 @@ from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.objectives.elbo import kl, kl_standard
 from unbraid.parallel.gather import gather
-from unbraid.precision import full_precision
 from unbraid.records import Batch, Gaussian, Scalar, Spec, Terms
 
 
@@ -117,7 +116,7 @@ def discriminative(
 
     p is the softmax over the sequences j of the batch of −‖z_t − s_j‖² / (2 · variance).
     """
-    with full_precision(z.device):
+    with torch.autocast(z.device.type, enabled=False):
         squared = z.square().sum(-1, keepdim=True) - 2 * z @ s.T + s.square().sum(-1)  # (B, T, B)
     surprise = -(-squared / (2 * variance)).log_softmax(-1)
     own = surprise.diagonal(dim1=0, dim2=2).T  # (B, T)

@@ -38,9 +38,8 @@ import torch
 
 from unbraid.latents.gaussian_process import GPPrior
 from unbraid.latents.local_global import LocalGlobalPosterior, Window
-from unbraid.methods.base import VariationalMethod, check_sizes
+from unbraid.methods.base import VariationalMethod, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.counterfactual import counterfactual
 from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import (

@@ -32,10 +32,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unbraid.latents.recurrent import PooledPosterior
-from unbraid.methods.base import Method, check_sizes
+from unbraid.methods.base import Method, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.critic import SequenceCritic, StepCritic
-from unbraid.nets.steps import frozen_statistics
 from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
 from unbraid.objectives.elbo import reconstruction_error
 from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place, chosen_steps

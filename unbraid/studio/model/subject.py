@@ -15,7 +15,7 @@ from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation.manipulate import Embedding, embed, encode
 from unbraid.methods import Method, make_method
 from unbraid.methods.store import spec_from_table
-from unbraid.nets.steps import folded
+from unbraid.nets.folding import folded
 from unbraid.records import Batch, Codes, Factor, Spec
 from unbraid.runs.checkpoint import method_weights, read_checkpoint
 from unbraid.runs.folder import CHECKPOINT

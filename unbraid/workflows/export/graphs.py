@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from unbraid.latents.anchored import AnchoredPrior
 from unbraid.latents.recurrent import DynamicPrior
 from unbraid.methods.base import Method
-from unbraid.nets.steps import folded
+from unbraid.nets.folding import folded
 from unbraid.records import Batch, Codes
 
 States = Float[Tensor, "L B H"]

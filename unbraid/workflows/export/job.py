@@ -25,7 +25,7 @@ import unbraid
 from unbraid.data.cache import file_hash
 from unbraid.evaluation.manipulate import Embedding, embed_batches
 from unbraid.methods.base import Method
-from unbraid.nets.steps import folded
+from unbraid.nets.folding import folded
 from unbraid.parallel.launch import launch, must_launch, process_group, process_info, with_console
 from unbraid.parallel.signals import handled
 from unbraid.precision import inference, inference_format
