@@ -11,7 +11,9 @@ from unbraid.methods.cdsvae import CDSVAE, CDSVAEConfig
 from unbraid.nets import NetConfig
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300  # fewer for a first try
-corpus = unbraid.load_data("toy-voices")
+corpus = unbraid.load_data(
+    "toy-voices", {"speakers": 12, "validation_speakers": 2, "test_speakers": 6}
+)
 
 
 class Mine(lightning.LightningModule):
