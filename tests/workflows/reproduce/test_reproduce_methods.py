@@ -81,7 +81,7 @@ def test_the_readme_shows_the_results_that_are_committed():
     assert by_method(committed) == text.split(START)[1].split(END)[0]
 
 
-@pytest.mark.parametrize("name", ["physionet", "air-quality", "etth1", "sm-mnist"])
+@pytest.mark.parametrize("name", ["physionet", "air-quality", "etth1", "sm-mnist", "hard-sprites"])
 def test_the_page_of_a_comparison_shows_the_results_that_are_committed(name: str):
     committed = json.loads((ROOT / "results" / "results.json").read_text())
     text = (ROOT / "docs" / "results" / f"{name}.md").read_text()
@@ -94,3 +94,20 @@ def test_a_table_of_a_page_has_ours_published_and_the_fewest_seeds():
     table = page_table("physionet", rows).splitlines()
     assert table[0] == "| method | mortality auprc ↑ | icu type accuracy ↑ | seeds |"
     assert table[2] == "| DBSE | 0.430 ± 0.020 / 0.447 ≈ | 50.00 / - | 1 |"
+
+
+def test_a_comparison_without_targets_shows_ours_alone_and_the_best_first():
+    command = "unbraid reproduce hard-sprites --rows dbse --seeds 1"
+    row = ROW | {"metric": "separation_pct", "published": None, "seeds": 1, "command": command}
+    rows = [row | {"method": name, "mean": mean} for name, mean in (("A", 20.0), ("B", 45.0))]
+    table = page_table("hard-sprites", rows).splitlines()
+    assert table[0].startswith("| method | separation ↑ | static from s ↑ |")
+    assert [line.split(" | ")[:2] for line in table[2:]] == [
+        ["| B", "45.00 ± 0.02"],
+        ["| A", "20.00 ± 0.02"],
+    ]
+
+
+def test_a_comparison_nobody_published_has_no_column_in_the_table_by_method():
+    own = ROW | {"published": None, "command": "unbraid reproduce hard-sprites --rows dbse"}
+    assert by_method([ROW, own]) == by_method([ROW])

@@ -1,6 +1,7 @@
 """Results by method: every number of ours beside the one its own paper prints."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,11 @@ def standing(row: Result) -> str:
 def by_method(results: Sequence[Result]) -> str:
     """Return the table rows = methods, columns = comparisons, and its legend, as Markdown."""
     counted = _tuned_where_there_is([row for row in results if counts(row)])
-    names = list(dict.fromkeys(comparison_of(row) for row in counted))
+    published = [row for row in counted if row["published"] is not None]
+    names = list(dict.fromkeys(comparison_of(row) for row in published))
     head = ["method", *(_head(name, counted) for name in names), "✓ or ≈"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for method in dict.fromkeys(_name(row) for row in counted if row["published"] is not None):
+    for method in dict.fromkeys(_name(row) for row in published):
         rows = [row for row in counted if _name(row) == method]
         cells = [_cell(name, rows) for name in names]
         lines.append(f"| {' | '.join((method, *cells, _count(rows)))} |")
@@ -50,14 +52,20 @@ def by_method(results: Sequence[Result]) -> str:
 
 
 def page_table(name: str, results: Sequence[Result]) -> str:
-    """Return the methods of one comparison, ours / published for every target, as Markdown."""
+    """Return the methods of one comparison, ours / published for every target, as Markdown.
+
+    Without targets: every metric, ours alone, the best method first.
+    """
     rows = [row for row in results if comparison_of(row) == name and counts(row)]
-    metrics = _targets(name, rows)
+    metrics, cell = _targets(name, rows), _against
+    if not metrics:
+        metrics, cell = list(find_comparison(name).metrics), _alone
+        rows = _best_first(rows, metrics[0])
     head = [f"{short_name(metric.name)} {ARROWS[metric.better]}" for metric in metrics]
     lines = [f"| {' | '.join(['method', *head, 'seeds'])} |", f"|{' --- |' * (len(head) + 2)}"]
     for method in dict.fromkeys(row["method"] for row in rows):
         mine = {row["metric"]: row for row in rows if row["method"] == method}
-        cells = [_against(mine.get(metric.name), ours) for metric in metrics]
+        cells = [cell(mine.get(metric.name), ours) for metric in metrics]
         seeds = min(row["seeds"] for row in mine.values())
         lines.append(f"| {' | '.join([method, *cells, str(seeds)])} |")
     return "\n".join([*lines, ""])
@@ -124,6 +132,17 @@ def _against(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
         return "-"
     theirs = "-" if row["published"] is None else number(row["published"], row["metric"])
     return f"{form(row)} / {theirs} {MARKS.get(standing(row), '')}".rstrip()
+
+
+def _alone(row: Result | None, form: Callable[[Result], str]) -> str:
+    return "-" if row is None or row["mean"] is None else form(row)
+
+
+def _best_first(rows: Sequence[Result], metric: Metric) -> list[Result]:
+    """Return rows sorted by how their method stands by a metric."""
+    values = {row["method"]: row["mean"] for row in rows if row["metric"] == metric.name}
+    sign = -1 if metric.better == "up" else 1
+    return sorted(rows, key=lambda row: sign * values.get(row["method"], -sign * inf))
 
 
 def _count(rows: Iterable[Result]) -> str:

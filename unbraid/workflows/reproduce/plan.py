@@ -161,6 +161,11 @@ class Comparison:
         return Budget(epochs=self.epochs, minutes=self.minutes)
 
     @property
+    def main_metrics(self) -> tuple[Metric, ...]:
+        """What it is about: the metrics with a target; without any, the first one."""
+        return tuple(m for m in self.metrics if m.target is not None) or self.metrics[:1]
+
+    @property
     def judged(self) -> bool:
         """Whether a judge is needed."""
         return any(metric.by == "judge" for metric in self.metrics)

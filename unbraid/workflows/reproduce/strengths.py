@@ -74,14 +74,13 @@ def _shipped_contests() -> tuple[Contest, ...]:
 
 def _contests_of(comparison: Comparison, rows: list[Result]) -> Iterator[Contest]:
     keys = {row.label: row.method for row in comparison.rows}
-    for metric in comparison.metrics:
+    for metric in comparison.main_metrics:
         measured = [
             row | {"key": keys[row["method"]]}
             for row in rows
             if row["metric"] == metric.name and row["method"] in keys
         ]
-        if metric.target is not None:
-            yield from _contest(comparison.name, metric, measured)
+        yield from _contest(comparison.name, metric, measured)
 
 
 def _contest(name: str, metric: Metric, rows: list[Result]) -> Iterator[Contest]:
