@@ -57,10 +57,9 @@ def page_table(name: str, results: Sequence[Result]) -> str:
     Without targets: every metric, ours alone, the best method first.
     """
     rows = [row for row in results if comparison_of(row) == name and counts(row)]
-    metrics, cell = _targets(name, rows), _against
-    if not metrics:
-        metrics, cell = list(find_comparison(name).metrics), _alone
-        rows = _best_first(rows, metrics[0])
+    targets = _targets(name, rows)
+    metrics, cell = targets or list(find_comparison(name).metrics), _against if targets else _alone
+    rows = rows if targets else _best_first(rows, metrics[0])
     head = [f"{short_name(metric.name)} {ARROWS[metric.better]}" for metric in metrics]
     lines = [f"| {' | '.join(['method', *head, 'seeds'])} |", f"|{' --- |' * (len(head) + 2)}"]
     for method in dict.fromkeys(row["method"] for row in rows):
@@ -134,7 +133,7 @@ def _against(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
     return f"{form(row)} / {theirs} {MARKS.get(standing(row), '')}".rstrip()
 
 
-def _alone(row: Result | None, form: Callable[[Result], str]) -> str:
+def _alone(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
     return "-" if row is None or row["mean"] is None else form(row)
 
 
