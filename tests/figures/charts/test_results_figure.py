@@ -23,7 +23,10 @@ def test_a_panel_for_every_metric_with_a_target_and_a_line_for_every_method():
 
 def test_without_targets_every_metric_has_its_panel():
     rows = [row("DBSE", "a", 1.0), row("DBSE", "b", 2.0), row("DBSE", "c", None)]
-    assert len(result_dots(rows, {}).axes) == 2
+    figure = result_dots(rows, {})
+    assert len(figure.axes) == 2
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["here, ± std over seeds"]
 
 
 def test_nothing_measured_is_told():

@@ -38,7 +38,8 @@ def result_dots(
         axis.set_yticks(range(len(methods)), methods if i % COLUMNS == 0 else [""] * len(methods))
         axis.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
         axis.margins(x=0.12)
-    _legend(figure, bool(targets))
+    published = any(row["published"] is not None for row in rows)
+    _legend(figure, published=published, targets=bool(targets))
     return figure
 
 
@@ -51,13 +52,15 @@ def _mark(axis: Any, place: int, row: Mapping[str, Any]) -> None:
     )
 
 
-def _legend(figure: Any, targets: bool) -> None:
+def _legend(figure: Any, *, published: bool, targets: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=DATA, marker="o", ms=5, linewidth=1.2, label="here, ± std over seeds"),
-        Line2D([], [], color=MODEL, marker="D", ms=5, mfc="none", linestyle="", label="published"),
+        Line2D([], [], color=DATA, marker="o", ms=5, linewidth=1.2, label="here, ± std over seeds")
     ]
+    if published:
+        diamond = {"marker": "D", "ms": 5, "mfc": "none", "linestyle": ""}
+        handles.append(Line2D([], [], color=MODEL, label="published", **diamond))
     if targets:
         dashed = Line2D([], [], color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)), label="target")
         handles.append(dashed)
