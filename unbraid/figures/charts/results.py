@@ -59,8 +59,9 @@ def _legend(figure: Any, *, published: bool, targets: bool) -> None:
         Line2D([], [], color=DATA, marker="o", ms=5, linewidth=1.2, label="here, ± std over seeds")
     ]
     if published:
-        diamond = {"marker": "D", "ms": 5, "mfc": "none", "linestyle": ""}
-        handles.append(Line2D([], [], color=MODEL, label="published", **diamond))
+        handles.append(
+            Line2D([], [], color=MODEL, marker="D", ms=5, mfc="none", ls="", label="published")
+        )
     if targets:
         dashed = Line2D([], [], color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)), label="target")
         handles.append(dashed)
