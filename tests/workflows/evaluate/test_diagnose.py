@@ -57,7 +57,7 @@ def test_nobody_is_told_to_try_what_a_run_has():
     recipe = advice_for(plan, "video")
     assert "recommended recipe" not in recipe.d
     assert f"--set method.w_kl_dynamic={3 * plan.method_config.w_kl_dynamic:g}" in recipe.d
-    assert recipe.s.startswith("train longer")
+    assert "--method dbse" in recipe.s
     assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper"), "video").d
 
 
@@ -69,7 +69,7 @@ def test_advice_against_motion_in_s_is_settings_that_the_method_has():
     )
     settings = parse_sets(_settings(advice))
     changed = make_plan("toy-sprites", "dsvae", preset="sprites/fast", settings=settings)
-    assert advice_for(changed, "video").s.startswith("train longer")
+    assert "--method dbse" in advice_for(changed, "video").s
     advice = advice_for(make_plan("toy-sprites", "dbse"), "video").s
     assert "--method dsvae" in advice  # dbse has none
 

@@ -26,6 +26,7 @@ POOLED = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_
 CENTRED = "centred"
 GO_ON = "`unbraid fit --resume RUN`"
 LONGER = "train longer: dynamic factors leave s last"
+ONE_FRAME = "try a new run with --method dbse, whose s comes from one frame"
 FORGETFUL = next(name for name, cls in METHODS.items() if hasattr(cls.Config(), "static_steps"))
 
 
@@ -114,7 +115,7 @@ def _less_dynamic(c: Any) -> str:
         if getattr(c, name) != value
     }
     if not settings:
-        return LONGER
+        return ONE_FRAME
     words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
     new = "posterior" in settings or "kl_warmup_steps" in settings
     return f"try {'a new run with' if new else GO_ON} {words}"
