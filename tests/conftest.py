@@ -28,6 +28,18 @@ def fp32_by_default() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def unsynced_files() -> Iterator[None]:
+    """Let files reach the disk when the system likes: no test but those of torture cuts its power.
+
+    Each would wait for all that was written before, and the data sets are a gigabyte.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if "UNBRAID_TORTURE" not in os.environ:
+            patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of the real data sets, or a skip that says how to get it."""

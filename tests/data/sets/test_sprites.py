@@ -1,6 +1,5 @@
 import hashlib
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,11 +92,9 @@ def test_labels_agree_with_the_rows(cache):
 
 
 @pytest.mark.data
-def test_a_prepared_cache_loads_at_once_and_without_sheets(cache):
-    load_data("sprites")
-    start = time.perf_counter()
+def test_a_prepared_cache_is_not_built_again_and_needs_no_sheets(cache, monkeypatch):
+    monkeypatch.setattr(sprites, "_build", None)
     corpus = load_data("sprites")
-    assert time.perf_counter() - start < 0.5
     assert isinstance(corpus.train.x, np.memmap)
     batch = corpus.train.take(slice(0, 6))
     assert batch.x.shape == (6, 8, 3, 64, 64)
