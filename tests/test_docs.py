@@ -89,11 +89,12 @@ def test_the_site_builds_without_a_warning(tmp_path):
 
 
 def test_figures_of_pages_in_folders_are_shown_and_files_above_docs_are_named():
+    outside = runpy.run_path(str(ROOT / "docs" / "conf.py"))["_outside"]
     source = ["![Gaps](../images/gaps.png) [data](../data.md#own) [all](../../RESULTS.md)"]
-    runpy.run_path(str(ROOT / "docs" / "conf.py"))["_outside"](None, "results/letters", source)
+    outside(None, "results/letters", source)
     assert source == [
         "![Gaps](../images/gaps.png) [data](../data.md#own) all (`RESULTS.md` in the repository)"
     ]
     source = ["[all](../RESULTS.md)"]
-    runpy.run_path(str(ROOT / "docs" / "conf.py"))["_outside"](None, "results", source)
+    outside(None, "results", source)
     assert source == ["all (`RESULTS.md` in the repository)"]

@@ -139,9 +139,12 @@ def _alone(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
 
 def _best_first(rows: Sequence[Result], metric: Metric) -> list[Result]:
     """Return rows sorted by how their method stands by a metric."""
-    values = {row["method"]: row["mean"] for row in rows if row["metric"] == metric.name}
-    sign = -1 if metric.better == "up" else 1
-    return sorted(rows, key=lambda row: sign * values.get(row["method"], -sign * inf))
+    values = {
+        row["method"]: improvement(row["mean"], 0.0, metric.better)
+        for row in rows
+        if row["metric"] == metric.name and row["mean"] is not None
+    }
+    return sorted(rows, key=lambda row: values.get(row["method"], -inf), reverse=True)
 
 
 def _count(rows: Iterable[Result]) -> str:
