@@ -127,7 +127,7 @@ class Batch:
         """Return the same steps with other values."""
         return replace(self, x=x)
 
-    def steps(self, some: slice) -> "Batch":
+    def steps(self, some: slice | Tensor) -> "Batch":
         """Return some of the steps of every sequence."""
         observed = None if self.observed is None else self.observed[:, some]
         others = None if self.alternatives is None else self.alternatives[:, :, some]

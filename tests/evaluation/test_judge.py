@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from unbraid.data import load_data
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.judge import Judge, JudgeConfig, fit_judge, load_judge, save_judge
 from unbraid.evaluation.judge.model import _Training
+from unbraid.evaluation.judge.readers import distorted
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.records import Batch
 
@@ -60,6 +62,52 @@ def test_a_judge_learns_a_small_set_by_heart(corpus: Corpus):
     assert chance(few.label("motion")) < 0.25
 
 
+def test_attention_tells_moving_objects_apart_where_they_are_and_what_they_are():
+    few = load_data("toy-digits", {"train": 60, "validation": 1, "test": 1}).train
+    spec = replace(few.spec, static=few.spec.static[1:])  # without the hundred pairs
+    few = replace(few, spec=spec)
+    config = JudgeConfig(
+        reader="attention",
+        channels=(8, 16, 32),
+        heads=2,
+        lr=1e-2,
+        batch_size=20,
+        window=3,
+        max_epochs=60,
+        patience=60,
+    )
+    some = few.select(slice(0, 6))
+    learned = fit_judge(Corpus(spec=spec, train=few, validation=some, test=some), config)
+    accuracy = judges.test_accuracy(learned, few)
+    assert set(accuracy) == {"first", "second", "first_quadrant", "second_quadrant"}
+    assert min(accuracy.values()) > 0.8
+    batch = few.take(slice(0, 4))
+    turned = learned.predict(batch.steps(torch.arange(few.spec.length).flip(0)))
+    assert np.allclose(turned["first"], learned.predict(batch)["first"], atol=1e-5)
+    shorter = learned.predict(replace(batch, mask=batch.mask & (torch.arange(15) < 9)))
+    cut = learned.predict(batch.steps(slice(0, 9)))
+    assert np.allclose(shorter["second"], cut["second"], atol=1e-5)  # padding is not looked at
+
+
+def test_attention_is_for_video():
+    spec = load_data("toy-series", {"train": 4, "validation": 2, "test": 2}).spec
+    with pytest.raises(ValueError, match=r"toy-series is series\. Use judge\.reader=recurrent"):
+        Judge(spec, JudgeConfig(reader="attention"))
+
+
+def test_a_judge_of_former_versions_is_read(corpus: Corpus, judge: Judge, tmp_path: Path):
+    save_judge(judge, tmp_path, {"fingerprint": "", **ABOUT})
+    path = tmp_path / "judge.safetensors"
+    former = {"reader.encoder.": "encoder.", "reader.lstm.": "reader."}
+    weights = {}
+    for name, value in load_file(path).items():
+        for today, then in former.items():
+            name = name.replace(today, then)
+        weights[name] = value
+    save_file(weights, path)
+    assert _same(load_judge(tmp_path), judge)
+
+
 def test_one_seed_gives_one_judge(corpus: Corpus, judge: Judge):
     assert _same(judge, fit_judge(corpus, TINY))
     assert not _same(judge, fit_judge(corpus, TINY, seed=1))
@@ -98,13 +146,13 @@ def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unbraid.evaluation.judge.model._Training", Rising)
         trained = fit_judge(corpus, config)
-    steps = trained.state_dict()["encoder.pyramid.1.num_batches_tracked"]
+    steps = trained.state_dict()["reader.encoder.pyramid.1.num_batches_tracked"]
     assert int(steps) == len(corpus.train) // TINY.batch_size  # those of one epoch, not of three
 
 
 def test_the_budget_in_steps_ends_the_training(corpus: Corpus):
     trained = fit_judge(corpus, replace(TINY, max_epochs=9, max_steps=3))
-    assert int(trained.state_dict()["encoder.pyramid.1.num_batches_tracked"]) == 3
+    assert int(trained.state_dict()["reader.encoder.pyramid.1.num_batches_tracked"]) == 3
 
 
 FEW = {"train": 16, "validation": 4, "test": 4}
@@ -255,3 +303,18 @@ def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
         judging.score(opened(run), other, trusting)
     with pytest.raises(ValueError, match="holds a judge already"):
         judging.fit_judge("toy-sprites", settings={"data": sizes}, out=tmp_path / "judges")
+
+
+def test_distorted_sequences_keep_their_middle_and_change_alike_in_all_frames():
+    x = torch.zeros(3, 2, 1, 9, 9)
+    x[:, :, :, 4, 4] = 1.0
+    x[:, 1, :, 4, 8] = 0.5
+    same = distorted(x, 0.0, np.random.default_rng(0))
+    torch.testing.assert_close(same, x)
+    other = distorted(x, 0.3, np.random.default_rng(0))
+    assert not torch.allclose(other[0], other[1])  # each sequence in a way of its own
+    assert (other[:, :, 0, 4, 4] > 0.9).all()
+    first = x.clone()
+    first[:, 1] = x[:, 0]
+    other = distorted(first, 0.3, np.random.default_rng(0))
+    assert torch.equal(other[:, 0], other[:, 1])  # its frames alike

@@ -1,8 +1,8 @@
 """The judge: a classifier trained with labels, which says what generated sequences show.
 
-Features of every step, a bidirectional LSTM, one linear head per labelled factor: on the mean over
-the steps, or on every step for factors with a label per step. It learns from the training split,
-is chosen on validation, and carries its own test accuracy and the fingerprint of its data.
+A reader (`judge/readers.py`) and one linear head per labelled factor: on the features of the
+sequence, or of every step for factors with a label per step. It learns from the training split, is
+chosen on validation, and carries its own test accuracy and the fingerprint of its data.
 """
 
 import copy
@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from einops import reduce
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
@@ -22,8 +21,8 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from unbraid.data.corpus import Corpus, Split
-from unbraid.latents.recurrent import run_recurrent
-from unbraid.nets import NetConfig, encoder_for
+from unbraid.evaluation.judge.readers import AttentionReader, RecurrentReader, distorted
+from unbraid.nets import NetConfig
 from unbraid.precision import Precision, autocast, inference, number_format
 from unbraid.records import Batch, Factor, Spec
 from unbraid.runs.config import TrainingConfig
@@ -40,14 +39,23 @@ Predictions = dict[str, NDArray[np.float32]]
 class JudgeConfig:
     """Sizes and budget; the defaults are meant to learn Sprites in minutes on two cores."""
 
+    # recurrent: an LSTM over whole frames; attention: heads that look at places, for video of
+    # several objects, each with a label of its own
+    reader: Literal["recurrent", "attention"] = "recurrent"
     channels: tuple[int, ...] = (16, 32, 32, 64)  # video: convolutions, outermost first
-    features: int = 128  # video: size of a frame's feature vector
-    hidden: int = 128  # of the LSTM, each direction
+    features: int = 128  # video, recurrent: size of a frame's feature vector
+    hidden: int = 128  # recurrent: of the LSTM, each direction
+    heads: int = 4  # attention
     lr: float = 2e-3  # at its highest; rises for a tenth of the steps, then falls as a cosine
     optimizer: Literal["adam", "muon"] = "adam"
     precision: Precision = "auto"  # auto: bf16 where it is native, else fp32
     batch_size: int = 32
-    window: int = 0  # steps in a row that it learns from, drawn anew each time; 0 = all
+    # steps that it learns from, drawn anew each time; 0 = all. Steps in a row for an LSTM, any
+    # steps for attention, to which their order does not matter
+    window: int = 0
+    # video: random turn, shear and zoom of a sequence while it learns, as a share of its size; for
+    # factors that do not change by it
+    distortion: float = 0.0
     max_epochs: int = 40
     max_steps: int = 1000  # optimiser steps at most, whatever the number of epochs
     patience: int = 6  # epochs without a better validation loss
@@ -57,8 +65,8 @@ class JudgeConfig:
         all_finite(self)
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
-        at_least(self, 1, "features", "hidden", "max_epochs", "max_steps", "patience")
-        at_least(self, 0, "minutes", "window")
+        at_least(self, 1, "features", "hidden", "heads", "max_epochs", "max_steps", "patience")
+        at_least(self, 0, "minutes", "window", "distortion")
         at_least(self, 2, "batch_size")
 
 
@@ -69,22 +77,17 @@ class Judge(nn.Module):
         super().__init__()
         self.spec, self.config = spec, config
         self.factors = judged_factors(spec)
-        net = NetConfig(channels=config.channels, features=config.features)
-        self.encoder = encoder_for(spec, net)
-        self.reader = nn.LSTM(
-            self.encoder.features, config.hidden, batch_first=True, bidirectional=True
-        )
+        self.reader = _reader_for(spec, config)
+        sizes = (self.reader.sequence_size, self.reader.step_size)
         self.heads = nn.ModuleList(
-            nn.Linear(2 * config.hidden, factor.classes) for factor, _ in self.factors
+            nn.Linear(sizes[factor.per_step], factor.classes) for factor, _ in self.factors
         )
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Return the logits of every factor, (B, K) or (B, T, K)."""
-        steps, _ = run_recurrent(self.reader, self.encoder(batch), batch.mask)
-        weights = batch.mask[..., None].to(steps.dtype)
-        pooled = reduce(steps * weights, "B T H -> B H", "sum") / weights.sum(1).clamp(min=1.0)
+        steps, sequence = self.reader(batch)
         return {
-            factor.name: head(steps if factor.per_step else pooled).float()
+            factor.name: head(steps if factor.per_step else sequence).float()
             for (factor, _), head in zip(self.factors, self.heads, strict=True)
         }
 
@@ -104,6 +107,14 @@ class Judge(nn.Module):
             name: torch.cat([part[name] for part in parts]).softmax(-1).cpu().numpy()
             for name in parts[0]
         }
+
+
+def _reader_for(spec: Spec, config: JudgeConfig) -> RecurrentReader | AttentionReader:
+    c = config
+    if c.reader == "attention":
+        return AttentionReader(spec, c.channels, c.heads)
+    net = NetConfig(channels=c.channels, features=c.features, hidden=c.hidden)
+    return RecurrentReader(spec, net)
 
 
 def judged_factors(spec: Spec) -> tuple[tuple[Factor, Role], ...]:
@@ -196,6 +207,8 @@ class _Training:
         batch = split.take(slice(None), next(self.judge.parameters()).device)
         steps = self.seen(batch) if self.judge.training else slice(None)
         batch = batch.steps(steps)
+        if self.judge.config.distortion and self.judge.training:
+            batch = batch.with_x(distorted(batch.x, self.judge.config.distortion, self.draws))
         total = batch.x.new_zeros(())
         device = batch.x.device
         precision, kind = self.judge.config.precision, self.judge.spec.kind
@@ -209,11 +222,13 @@ class _Training:
             total = total + nn.functional.cross_entropy(logits, labels)
         return total
 
-    def seen(self, batch: Batch) -> slice:
+    def seen(self, batch: Batch) -> slice | Tensor:
         """Draw the steps to learn from, among those that the shortest sequence has."""
         few, shortest = self.judge.config.window, int(batch.mask.sum(1).min())
         if not few or few >= shortest:
             return slice(None)
+        if self.judge.config.reader == "attention":
+            return torch.as_tensor(self.draws.permutation(shortest)[:few])
         start = int(self.draws.integers(shortest - few + 1))
         return slice(start, start + few)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 import unbraid
 from unbraid.data.corpus import Corpus
@@ -52,12 +53,24 @@ def load_judge(folder: Path, device: str = "cpu") -> Judge:
         raise ValueError(f"{folder / 'judge.json'} is damaged: {error}.") from None
     path = folder / "judge.safetensors"
     try:
-        judge.load_state_dict(load_file(path))
+        judge.load_state_dict(_today(load_file(path)))
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged or not a safetensors file: {error}.") from None
     except RuntimeError:
         raise ValueError(f"{path} does not belong to {folder / 'judge.json'}.") from None
     return judge.to(device).eval()
+
+
+def _today(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights by their names of today; until version 0.2 a judge had one kind of reader."""
+    if not any(name.startswith("encoder.") for name in weights):
+        return weights
+    parts = {"encoder": "reader.encoder", "reader": "reader.lstm"}
+    return {
+        ".".join((parts.get(part, part), rest)): value
+        for name, value in weights.items()
+        for part, _, rest in [name.partition(".")]
+    }
 
 
 def read_judge(folder: Path) -> dict[str, Any]:
