@@ -1,17 +1,13 @@
 """The placed DSVAE, and how runs and presets of its former name are read."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests.conformance.toys import NET, toy_batch, toy_method, toy_spec
-from unbraid.methods.dsvae import DSVAEConfig
 from unbraid.methods.placed import Placed, PlacedConfig
-from unbraid.methods.store import load_model, save_model
 from unbraid.runs.plan import make_plan, read_plan
-from unbraid.settings import as_table
 
 FORMER = {"posterior": "placed", "net": {"stamps": 3, "stamp_side": 7}}
 
@@ -38,17 +34,16 @@ def test_sizes_of_patches_are_checked(name: str):
         PlacedConfig(**{name: -1})
 
 
-def test_a_model_saved_under_the_former_name_loads(tmp_path: Path):
-    method, batch = toy_method("placed", "video").eval(), toy_batch("video")
-    save_model(method, tmp_path)
-    about = json.loads((tmp_path / "model.json").read_text())
-    former = as_table(DSVAEConfig(static_dim=6, dynamic_dim=4, net=NET)) | {"posterior": "placed"}
-    former["net"] |= {"stamps": 2, "stamp_side": 0}
-    about |= {"method": "dsvae", "config": former}
-    (tmp_path / "model.json").write_text(json.dumps(about))
-    loaded = load_model(tmp_path)
-    assert isinstance(loaded, Placed) and loaded.config == method.config
-    assert torch.equal(loaded.encode(batch).s, method.encode(batch).s)
+def test_the_second_object_is_looked_for_in_what_the_first_leaves():
+    method = toy_method("placed", "video").eval()
+    batch = toy_batch("video", ragged=False)
+    _, q = method.infer(batch)
+    first = method._read(method.encoder(batch), batch)
+    left = method._without(first, batch)
+    assert (left.x <= batch.x).all() and (left.x < batch.x).any()
+    second = method._read(method.encoder(left), left)
+    torch.testing.assert_close(q.s.mean, torch.cat([first.s.mean, second.s.mean], 1))
+    torch.testing.assert_close(q.d.mean, torch.cat([first.d.mean, second.d.mean], 2))
 
 
 def test_settings_of_the_former_name_make_a_placed_plan():

@@ -222,7 +222,7 @@ def test_a_signal_stops_after_the_present_step_and_saves(
 RESUMED: dict[str, dict[str, Any]] = {
     "diffsda": {"width": 8},
     "glr": {"w_kl_static": 1.0, "w_counterfactual": 1.0},
-    "placed": {"patches": 2, "patch_side": 4},
+    "placed": {"patches": 2, "patch_side": 4, "dynamic_dim": 4},
     "rwae": {"static_penalty": "gan", "dynamic_penalty": "gan", "critic_width": 8},
 }
 """What the methods of the catalogue need to be small, or to have all their parts."""

@@ -1,6 +1,5 @@
 """q(s | x), q(d_t | ...) by recurrent nets over the features, and the prior p(d_t | d_<t)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -173,31 +172,17 @@ class PooledPosterior(nn.Module):
 
 
 class PlacedPosterior(nn.Module):
-    """d_t from an LSTM over the features, s from crops of x_t at the positions that d_t gives.
+    """Of one object: d_t from an LSTM over features of frames, s from features of what it shows."""
 
-    In no paper. The crops are aligned, so their mean over time is an image of what is static.
-    """
-
-    def __init__(
-        self, features: int, crop_values: int, static_dim: int, dynamic_dim: int, hidden: int
-    ) -> None:
+    def __init__(self, features: int, shown: int, static_dim: int, dynamic_dim: int) -> None:
         super().__init__()
-        self.tracker = nn.LSTM(features, hidden, batch_first=True)
-        self.dynamic_head = GaussianHead(hidden, dynamic_dim)
-        self.summary = nn.Sequential(
-            nn.Linear(crop_values, hidden, bias=False), nn.LayerNorm(hidden), nn.LeakyReLU(0.2)
-        )
-        self.static_head = GaussianHead(hidden, static_dim)
+        self.tracker = nn.LSTM(features, shown, batch_first=True)
+        self.dynamic_head = GaussianHead(shown, dynamic_dim)
+        self.static_head = GaussianHead(shown, static_dim)
 
-    def forward(
-        self,
-        h: Features,
-        mask: Steps,
-        crop: Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B P"]],
-    ) -> Posterior:
-        """Return both posteriors; `crop` gives the mean crop at the positions of d."""
-        q_d = self.dynamic_head(run_recurrent(self.tracker, h, mask)[0])
-        return Posterior(self.static_head(self.summary(crop(q_d.mean))), q_d)
+    def forward(self, h: Features, mask: Steps) -> Gaussian:
+        """Return q(d | x), which says where the object is; then `static_head` can read it."""
+        return self.dynamic_head(run_recurrent(self.tracker, h, mask)[0])
 
 
 POSTERIORS: dict[str, type[nn.Module]] = {

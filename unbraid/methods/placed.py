@@ -5,23 +5,38 @@ relative of AIR (Eslami et al., NeurIPS 2016) and DDPAE (Hsieh et al., NeurIPS 2
 
 Idea: objects that move as wholes before a dark background, such as digits, cells or vehicles seen
 from above. The decoder places `patches` images given by s at positions given by d_t
-(`nets/patches.py`). s is read from crops at these positions, so that they are aligned.
+(`nets/patches.py`). Objects are found one after the other, each in what those before it leave of
+the frames; s is read from crops at the positions found, so that they are aligned.
 
 Letters: as `methods/dsvae.py`.
 
-Departures: none, there is no paper. Until version 0.1 it was `dsvae` with `posterior="placed"`.
+Departures: none, there is no paper. Until version 0.1 it was `dsvae` with `posterior="placed"`; its
+networks are others now, so that models of that time have to be trained again.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
+
+import torch
 
 from unbraid.latents.recurrent import DynamicPrior, PlacedPosterior
 from unbraid.methods.base import VariationalMethod, check_sizes
-from unbraid.nets import Encoder, NetConfig, encoder_for
-from unbraid.nets.patches import PatchDecoder
+from unbraid.nets import Encoder, NetConfig
+from unbraid.nets.frames import fitting_shrink
+from unbraid.nets.patches import PatchDecoder, PatchReader, cropped_at, placed_at
+from unbraid.nets.places import PlaceEncoder
 from unbraid.objectives.elbo import negative_elbo
-from unbraid.records import Batch, Features, Kind, Posterior, Spec, Terms
+from unbraid.records import (
+    Batch,
+    Features,
+    Gaussian,
+    Kind,
+    Posterior,
+    Spec,
+    Terms,
+    back_in_place,
+    chosen_steps,
+)
 from unbraid.settings import at_least
 
 
@@ -54,6 +69,7 @@ class Placed(VariationalMethod):
     paper: ClassVar[str] = "none; DSVAE with a decoder of our own"
     kinds: ClassVar[tuple[Kind, ...]] = ("video",)
     Config = PlacedConfig
+    posterior: PlacedPosterior
     decoder: PatchDecoder
 
     def __init__(
@@ -72,19 +88,47 @@ class Placed(VariationalMethod):
             )
         c, net = config, config.net
         sizes = (c.static_dim, c.dynamic_dim)
-        self.encoder = encoder or encoder_for(spec, net)
-        decoder = decoder or PatchDecoder(
-            spec.frame, sizes, net.hidden, patches=c.patches, side=c.patch_side
-        )
-        self.posterior = PlacedPosterior(
-            self.encoder.features, decoder.patch_values, *sizes, net.hidden
-        )
+        shrink = net.shrink or fitting_shrink(spec.frame, 1)
+        self.encoder = encoder or PlaceEncoder(spec.frame, net.channels[0], shrink=shrink)
+        decoder = decoder or PatchDecoder(spec.frame, sizes, patches=c.patches, side=c.patch_side)
+        self.reader = PatchReader(spec.frame[0], decoder.side, net.hidden)
+        shares = (size // c.patches for size in sizes)
+        self.posterior = PlacedPosterior(self.encoder.features, net.hidden, *shares)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder
 
     def infer(self, batch: Batch) -> tuple[Features, Posterior]:
-        h = self.encoder(batch)
-        return h, self.posterior(h, batch.mask, partial(self.decoder.crop, batch))
+        """Find an object, read it, take it out of the frames, find the next in what is left.
+
+        AIR (Eslami et al., NeurIPS 2016) explains a scene in that order, too. All objects share the
+        networks. No gradient goes through what was taken out.
+        """
+        first = self.encoder(batch)
+        found = [self._read(first, batch)]
+        while len(found) < self.config.patches:
+            batch = self._without(found[-1], batch)
+            found.append(self._read(self.encoder(batch), batch))
+        return first, Posterior(_joined([q.s for q in found]), _joined([q.d for q in found]))
+
+    def _read(self, h: Features, batch: Batch) -> Posterior:
+        """Return the codes of the object that the features point at."""
+        mask = batch.mask
+        q_d = self.posterior(h, mask)
+        at = self.decoder.placement(chosen_steps(q_d.mean, mask))
+        with torch.autocast(h.device.type, enabled=False):
+            crops = cropped_at(chosen_steps(batch.x_filled, mask), at)
+        shown = self.reader(back_in_place(crops, mask), mask)
+        return Posterior(self.posterior.static_head(shown), q_d)
+
+    @torch.no_grad()
+    def _without(self, q: Posterior, batch: Batch) -> Batch:
+        """Return the frames less an object."""
+        mask = batch.mask
+        sequence, _ = mask.nonzero(as_tuple=True)
+        patch = self.decoder.paint(q.s.mean)[sequence]
+        placed = placed_at(patch, self.decoder.placement(chosen_steps(q.d.mean, mask)))
+        left = (chosen_steps(batch.x_filled, mask) - placed).clamp(min=0)
+        return batch.with_x(back_in_place(left, mask))
 
     def loss(self, batch: Batch, step: int) -> Terms:
         _, q = self.infer(batch)
@@ -93,3 +137,9 @@ class Placed(VariationalMethod):
         w = self.config.w_reconstruction
         weights = (w, self.kl_static_weight(step), self.kl_dynamic_weight(step))
         return negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
+
+
+def _joined(parts: list[Gaussian]) -> Gaussian:
+    """Return the shares of all objects side by side."""
+    means, log_vars = zip(*((part.mean, part.log_var) for part in parts), strict=True)
+    return Gaussian(torch.cat(means, -1), torch.cat(log_vars, -1))

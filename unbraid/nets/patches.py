@@ -3,7 +3,8 @@
 In no paper here; a relative of the spatial transformers of AIR (Eslami et al., NeurIPS 2016) and
 DDPAE (Hsieh et al., NeurIPS 2018). A convolutional decoder must learn every shape anew at every
 position. Here a patch has no position and a position no image, so that neither code can hold what
-belongs to the other.
+belongs to the other. Every patch has its own share of s and of d_t; all patches are painted and
+placed by the same network.
 
 A position is a distribution over rows times one over columns, not a coordinate: it may be uncertain
 at first, and its gradient comes from all positions and not only from the next pixel. To place a
@@ -11,19 +12,23 @@ patch S is then A S Bᵀ, with A[i, j] the probability that row j of the patch l
 frame, and to crop the frame at a position is Aᵀ x B.
 """
 
-import math
-from collections.abc import Iterator
-
 import torch
-from jaxtyping import Float
+from einops import rearrange
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from unbraid.nets.frames import SLOPE, every_step
-from unbraid.records import Batch, Codes, Prediction, back_in_place
+from unbraid.nets.frames import SLOPE, doubling, every_step, halving
+from unbraid.records import Codes, Prediction
 
 INITIAL_LOGIT = -2.0  # of a pixel of a patch: dark at the start
 MIN_WIDTH = 0.3  # standard deviation of the sharpest position, in pixels
+CHANNELS = (32, 64, 128)  # of painter and reader, outermost first
+GROUPS = 8  # of their GroupNorm
+PLACER = 128  # units of the layer between d_t and a position
 PlacementMatrix = Float[Tensor, "*N n k"]
+Placement = tuple[Float[Tensor, "N 1 H k"], Float[Tensor, "N 1 W k"]]
+"""Where a patch is: its matrices of rows and of columns."""
 
 
 def placement_matrix(position: Float[Tensor, "*N p"], side: int) -> PlacementMatrix:
@@ -34,7 +39,7 @@ def placement_matrix(position: Float[Tensor, "*N p"], side: int) -> PlacementMat
             [1., 0.],
             [0., 1.]])
     """
-    padded = nn.functional.pad(position, (side - 1, side - 1))
+    padded = pad(position, (side - 1, side - 1))
     if torch.onnx.is_in_onnx_export():  # ONNX has no `unfold`; elsewhere that needs no copy
         rows = torch.arange(position.shape[-1] + side - 1)[:, None]
         return padded[..., rows - torch.arange(side) + side - 1]
@@ -54,6 +59,18 @@ def placement_distribution(logits: Float[Tensor, "*N 2"], count: int) -> Float[T
     return (-0.5 * away.square()).softmax(-1)
 
 
+def placed_at(patch: Float[Tensor, "N C k k"], at: Placement) -> Float[Tensor, "N C H W"]:
+    """Return frames that show a patch at its position and nothing else."""
+    rows, columns = at
+    return rows @ patch @ columns.transpose(-2, -1)
+
+
+def cropped_at(frames: Float[Tensor, "N C H W"], at: Placement) -> Float[Tensor, "N C k k"]:
+    """Return what frames show at the position of a patch."""
+    rows, columns = at
+    return rows.transpose(-2, -1) @ frames @ columns
+
+
 class PatchDecoder(nn.Module):
     """s -> patches, d_t -> where each is placed in x_t; pixels in [0, 1].
 
@@ -61,16 +78,14 @@ class PatchDecoder(nn.Module):
     """
 
     def __init__(
-        self,
-        frame: tuple[int, ...],
-        codes: tuple[int, int],
-        hidden: int,
-        *,
-        patches: int,
-        side: int,
+        self, frame: tuple[int, ...], codes: tuple[int, int], *, patches: int, side: int
     ) -> None:
         super().__init__()
-        static, dynamic = codes
+        if any(size % patches for size in codes):
+            raise ValueError(
+                f"static_dim={codes[0]} and dynamic_dim={codes[1]} cannot be shared by {patches} "
+                "patches. Set both to multiples of it."
+            )
         channels, height, width = frame
         side = side or min(height, width) // 2
         if side > min(height, width):
@@ -78,45 +93,93 @@ class PatchDecoder(nn.Module):
                 f"patch_side={side} is larger than frames of {height}x{width}. "
                 "Set it to the size of the largest object that moves, in pixels."
             )
-        self.patch_shape = (patches, channels, side, side)
-        self.patch_values = math.prod(self.patch_shape)
+        self.patches, self.side = patches, side
         self.positions = (height - side + 1, width - side + 1)
-        self.painter = nn.Sequential(
-            nn.Linear(static, hidden, bias=False),
-            nn.LayerNorm(hidden),
-            nn.LeakyReLU(SLOPE),
-            nn.Linear(hidden, self.patch_values),
-        )
+        static, dynamic = (size // patches for size in codes)
+        inner, *others = CHANNELS[::-1]
+        rounded = -(-side // 2 ** len(CHANNELS))
+        layers: list[nn.Module] = [
+            nn.Linear(static, inner * rounded**2),
+            nn.Unflatten(1, (inner, rounded, rounded)),
+        ]
+        for fan_in, fan_out in zip(CHANNELS[::-1], (*others, channels), strict=True):
+            layers += [nn.GroupNorm(GROUPS, fan_in), nn.LeakyReLU(SLOPE), doubling(fan_in, fan_out)]
+        self.painter = nn.Sequential(*layers)
         self.placer = nn.Sequential(
-            nn.Linear(dynamic, hidden),
-            nn.LeakyReLU(SLOPE),
-            nn.Linear(hidden, hidden),
-            nn.LeakyReLU(SLOPE),
-            nn.Linear(hidden, 4 * patches),
+            nn.Linear(dynamic, PLACER), nn.LeakyReLU(SLOPE), nn.Linear(PLACER, 4)
         )
 
     def forward(self, codes: Codes, mask: Tensor | None = None) -> Prediction:
         """Return the frames, (B, T, C, H, W), or those of the steps in `mask`, (N, C, H, W)."""
         steps = every_step(codes.d) if mask is None else mask
-        patches = (self.painter(codes.s) + INITIAL_LOGIT).sigmoid().unflatten(1, self.patch_shape)
+        static = rearrange(codes.s, "B (patch k) -> B patch k", patch=self.patches)
+        patches = self.paint(static.flatten(0, 1)).unflatten(0, (-1, self.patches))
         sequence, _ = steps.nonzero(as_tuple=True)
-        rows, columns = self._matrices(codes.d[steps])
-        placed = (rows @ patches[sequence] @ columns.transpose(-2, -1)).float()  # (N, K, C, H, W)
-        frames = 1 - (1 - placed).prod(1)
+        dynamic = rearrange(codes.d[steps], "N (patch k) -> (N patch) k", patch=self.patches)
+        placed = placed_at(patches[sequence].flatten(0, 1), self.placement(dynamic))
+        frames = 1 - (1 - placed.unflatten(0, (-1, self.patches))).prod(1)
         return Prediction(
             frames.reshape(*steps.shape, *frames.shape[1:]) if mask is None else frames
         )
 
-    def crop(self, batch: Batch, d: Float[Tensor, "B T D"]) -> Float[Tensor, "B P"]:
-        """Return the crops of x_t where d_t places the patches, mean over steps, flattened."""
-        x, mask = batch.x_filled, batch.mask
-        rows, columns = self._matrices(d[mask])
-        crops = (rows.transpose(-2, -1) @ x[mask][:, None] @ columns).flatten(1)  # (N, K C k k)
-        return back_in_place(crops, mask).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+    def paint(self, s: Float[Tensor, "N S"]) -> Float[Tensor, "N C k k"]:
+        """Return the patch of the share of s that belongs to it."""
+        logits = self.painter(s)[..., : self.side, : self.side].float()
+        return (logits + INITIAL_LOGIT).sigmoid()
 
-    def _matrices(self, d: Float[Tensor, "N D"]) -> Iterator[PlacementMatrix]:
-        """Return the matrices of rows and of columns, with an axis for channels."""
-        patches, _, side, _ = self.patch_shape
-        logits = self.placer(d).unflatten(1, (patches, 2, 2)).unbind(2)  # rows, columns
-        for part, count in zip(logits, self.positions, strict=True):
-            yield placement_matrix(placement_distribution(part, count), side)[:, :, None]
+    def placement(self, d: Float[Tensor, "N D"]) -> Placement:
+        """Return where a patch is by the share of d that belongs to it."""
+        logits = self.placer(d).float().unflatten(1, (2, 2)).unbind(1)
+        rows, columns = (
+            placement_matrix(placement_distribution(part, count), self.side)[:, None]
+            for part, count in zip(logits, self.positions, strict=True)
+        )
+        return rows, columns
+
+
+class PatchReader(nn.Module):
+    """Crops that show the same object -> features of what they show.
+
+    It reads their median and their mean over time. What passes over the object in less than half of
+    the steps is not in the median.
+    """
+
+    def __init__(self, channels: int, side: int, features: int) -> None:
+        super().__init__()
+        rounded = -(-side // 2 ** len(CHANNELS))
+        self.margin = rounded * 2 ** len(CHANNELS) - side
+        layers: list[nn.Module] = []
+        for fan_in, fan_out in zip((2 * channels, *CHANNELS), CHANNELS, strict=False):
+            layers += [halving(fan_in, fan_out), nn.GroupNorm(GROUPS, fan_out), nn.LeakyReLU(SLOPE)]
+        self.net = nn.Sequential(
+            *layers,
+            nn.Flatten(),
+            nn.Linear(CHANNELS[-1] * rounded**2, features),
+            nn.LayerNorm(features),
+            nn.LeakyReLU(SLOPE),
+        )
+
+    def forward(
+        self, crops: Float[Tensor, "B T C k k"], mask: Bool[Tensor, "B T"]
+    ) -> Float[Tensor, "B H"]:
+        """Return the features of what the existing steps have in common."""
+        both = torch.cat([masked_median(crops, mask), masked_mean(crops, mask)], 1)
+        return self.net(pad(both, (0, self.margin, 0, self.margin)))
+
+
+def masked_median(x: Float[Tensor, "B T *F"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, " B *F"]:
+    """Return the median over the existing steps; of an even number the lower of the middle two.
+
+    >>> masked_median(torch.tensor([[3.0, 1.0, 2.0, 0.0]]), torch.arange(4)[None] < 3)
+    tensor([2.])
+    """
+    counts = mask.reshape(*mask.shape, *(1 for _ in x.shape[2:]))
+    ordered = x.masked_fill(~counts, torch.inf).sort(1).values
+    middle = (counts.sum(1, keepdim=True) - 1).clamp(min=0) // 2
+    return ordered.gather(1, middle.expand(-1, 1, *x.shape[2:])).squeeze(1)
+
+
+def masked_mean(x: Float[Tensor, "B T *F"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, " B *F"]:
+    """Return the mean over the existing steps."""
+    counts = mask.reshape(*mask.shape, *(1 for _ in x.shape[2:]))
+    return (x * counts).sum(1) / counts.sum(1).clamp(min=1)
