@@ -165,8 +165,8 @@ def test_a_judge_as_asked_for_is_not_spoken_of():
     asked = parse_sets(comparison.judge)
     has = as_table(build(JudgeConfig, asked["judge"], where="judge"))
     assert trained_otherwise({"config": has}, asked) == []
-    old = {"config": {**has, "channels": [16, 32], "max_steps": 8000}}
+    old = {"config": {**has, "channels": [16, 32], "max_steps": 500}}
     assert trained_otherwise(old, asked) == [
-        "max_steps 8000 instead of 20000",
-        "channels [16, 32] instead of [24, 48, 96, 192]",
+        "channels [16, 32] instead of [24, 64, 128]",
+        "max_steps 500 instead of 8000",
     ]
