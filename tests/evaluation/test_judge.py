@@ -89,6 +89,13 @@ def test_attention_tells_moving_objects_apart_where_they_are_and_what_they_are()
     assert np.allclose(shorter["second"], cut["second"], atol=1e-5)  # padding is not looked at
 
 
+def test_a_judge_may_learn_some_factors_only(corpus: Corpus):
+    judge = Judge(corpus.spec, replace(TINY, factors=("skin", "motion")))
+    assert [factor.name for factor, _ in judge.factors] == ["skin", "motion"]
+    with pytest.raises(KeyError, match=r"no classes of 'skins'.*Did you mean 'skin'"):
+        Judge(corpus.spec, replace(TINY, factors=("skins",)))
+
+
 def test_attention_is_for_video():
     spec = load_data("toy-series", {"train": 4, "validation": 2, "test": 2}).spec
     with pytest.raises(ValueError, match=r"toy-series is series\. Use judge\.reader=recurrent"):

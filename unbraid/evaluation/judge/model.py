@@ -27,7 +27,7 @@ from unbraid.precision import Precision, autocast, inference, number_format
 from unbraid.records import Batch, Factor, Spec
 from unbraid.runs.config import TrainingConfig
 from unbraid.seeding import seed_draws
-from unbraid.settings import all_finite, at_least
+from unbraid.settings import all_finite, at_least, closest
 from unbraid.training.module import learning_rate_factor, make_optimizer
 
 Role = Literal["static", "dynamic"]
@@ -39,6 +39,7 @@ Predictions = dict[str, NDArray[np.float32]]
 class JudgeConfig:
     """Sizes and budget; the defaults are meant to learn Sprites in minutes on two cores."""
 
+    factors: tuple[str, ...] = ()  # that it learns; empty: all that have classes
     # recurrent: an LSTM over whole frames; attention: heads that look at places, for video of
     # several objects, each with a label of its own
     reader: Literal["recurrent", "attention"] = "recurrent"
@@ -76,7 +77,7 @@ class Judge(nn.Module):
     def __init__(self, spec: Spec, config: JudgeConfig) -> None:
         super().__init__()
         self.spec, self.config = spec, config
-        self.factors = judged_factors(spec)
+        self.factors = judged_factors(spec, config.factors)
         self.reader = _reader_for(spec, config)
         sizes = (self.reader.sequence_size, self.reader.step_size)
         self.heads = nn.ModuleList(
@@ -117,12 +118,18 @@ def _reader_for(spec: Spec, config: JudgeConfig) -> RecurrentReader | AttentionR
     return RecurrentReader(spec, net)
 
 
-def judged_factors(spec: Spec) -> tuple[tuple[Factor, Role], ...]:
-    """Return the factors that have classes, each with its role."""
+def judged_factors(spec: Spec, some: tuple[str, ...] = ()) -> tuple[tuple[Factor, Role], ...]:
+    """Return the factors that have classes, each with its role; `some` names those wanted."""
     both = [(f, "static") for f in spec.static] + [(f, "dynamic") for f in spec.dynamic]
     factors = tuple((factor, role) for factor, role in both if factor.classes >= 2)
     if not factors:
         raise ValueError(f"{spec.name} has no labelled classes, so there is nothing to judge.")
+    names = [factor.name for factor, _ in factors]
+    for name in some:
+        if name not in names:
+            raise KeyError(f"{spec.name} has no classes of '{name}'.{closest(name, names)}")
+    if some:
+        factors = tuple(pair for pair in factors if pair[0].name in some)
     return factors  # type: ignore[return-value]
 
 
