@@ -74,6 +74,11 @@ def test_advice_against_motion_in_s_is_settings_that_the_method_has():
     assert "--method dsvae" in advice  # dbse has none
 
 
+def test_a_posterior_that_takes_the_mean_out_is_advised_where_d_keeps_it():
+    plan = make_plan("toy-sprites", settings={"method": {"posterior": "pooled"}})
+    assert advice_for(plan, "video").d == "try a new run with --set method.posterior=centred"
+
+
 def test_what_helps_videos_but_not_series_is_advised_for_videos_only():
     plan = make_plan("toy-series", settings={"method": {"posterior": "pooled"}})
     advice = advice_for(plan, "series")

@@ -21,9 +21,9 @@ from unbraid.runs.run import OpenedRun, RunLike, opened
 from unbraid.workflows.evaluate.judging import Scoring, score
 
 Results = dict[str, Any]
+CENTRED = "centred"
 # What keeps dynamics out of s, of methods whose Config has these settings.
 POOLED = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
-CENTRED = "centred"
 GO_ON = "`unbraid fit --resume RUN`"
 LONGER = "train longer: dynamic factors leave s last"
 ONE_FRAME = "try a new run with --method dbse, whose s comes from one frame"
@@ -98,7 +98,7 @@ def advice_for(plan: Plan, kind: str) -> Advice:
 def _less_static(plan: Plan, kind: str) -> str:
     """Return what takes static factors out of d."""
     c = plan.method_config
-    if kind == "series" and getattr(c, "posterior", CENTRED) != CENTRED:
+    if kind in ("series", "video") and getattr(c, "posterior", CENTRED) != CENTRED:
         return f"try a new run with --set method.posterior={CENTRED}"
     if not hasattr(c, "w_kl_dynamic"):
         return "train longer"
@@ -112,7 +112,7 @@ def _less_dynamic(c: Any) -> str:
         name: value
         for name, value in POOLED.items()
         if not getattr(c, name) or name == "posterior" or getattr(c, name) == 1.0
-        if getattr(c, name) != value
+        if getattr(c, name) not in (value, CENTRED)
     }
     if not settings:
         return ONE_FRAME
