@@ -22,7 +22,7 @@ import torch
 from unbraid.latents.recurrent import DynamicPrior, PlacedPosterior
 from unbraid.methods.base import VariationalMethod, check_sizes
 from unbraid.nets import Encoder, NetConfig
-from unbraid.nets.frames import fitting_shrink
+from unbraid.nets.frames import fitting_shrink, inner_size
 from unbraid.nets.patches import PatchDecoder, PatchReader, cropped_at, placed_at
 from unbraid.nets.places import PlaceEncoder
 from unbraid.objectives.elbo import negative_elbo
@@ -88,6 +88,7 @@ class Placed(VariationalMethod):
             )
         c, net = config, config.net
         sizes = (c.static_dim, c.dynamic_dim)
+        inner_size(spec.frame, len(net.channels))  # frames that other methods refuse, it refuses
         shrink = net.shrink or fitting_shrink(spec.frame, 1)
         self.encoder = encoder or PlaceEncoder(spec.frame, net.channels[0], shrink=shrink)
         decoder = decoder or PatchDecoder(spec.frame, sizes, patches=c.patches, side=c.patch_side)
