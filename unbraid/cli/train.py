@@ -62,6 +62,7 @@ def fit(
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from unbraid.parallel.launch import process_info
+    from unbraid.parallel.threads import fewer_threads
     from unbraid.runs import run as runs
     from unbraid.runs.plan import make_plan
     from unbraid.screen import Screen
@@ -73,6 +74,11 @@ def fit(
     if max_minutes is not None:
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
     where = runs.torch_device(device)
+    if where == "cpu" and devices == 1 and fewer_threads():
+        console.print(
+            "Other programs keep the cores busy: one thread is faster now, so one is used "
+            "(OMP_NUM_THREADS says otherwise)."
+        )
     if resume:
         if data or preset is not None:
             raise ValueError("--resume takes data and preset from the run: leave them out.")
