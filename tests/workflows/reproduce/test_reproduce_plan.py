@@ -21,6 +21,7 @@ NAMES = [
     "air-quality",
     "etth1",
     "hard-sprites",
+    "hard-sprites-ablation",
     "hard-sprites-hard",
     "letters",
     "physionet",
