@@ -61,17 +61,14 @@ def test_nobody_is_told_to_try_what_a_run_has():
     assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper"), "video").d
 
 
-def test_advice_against_motion_in_s_is_settings_that_the_method_has():
-    plan = make_plan("toy-sprites", "dsvae", preset="sprites/fast")
-    advice = advice_for(plan, "video").s
-    assert advice == (
-        "try `unbraid fit --resume RUN` --set method.static_steps=2 --set method.kl_static_rise=8.0"
-    )
-    settings = parse_sets(_settings(advice))
-    changed = make_plan("toy-sprites", "dsvae", preset="sprites/fast", settings=settings)
-    assert "--method dbse" in advice_for(changed, "video").s
+def test_advice_against_motion_in_s_is_the_recipe_and_for_the_recipe_another_method():
+    fast = make_plan("toy-sprites", "dsvae", preset="sprites/fast")
+    pooled = make_plan("toy-sprites", settings={"method": {"posterior": "pooled"}})
+    for plan in (fast, pooled):
+        assert "the recommended recipe" in advice_for(plan, "video").s
+    assert "--method dbse" in advice_for(make_plan("toy-sprites", "cdsvae"), "video").s
     advice = advice_for(make_plan("toy-sprites", "dbse"), "video").s
-    assert "--method dsvae" in advice  # dbse has none
+    assert "--method dsvae" in advice  # dbse has no `static_steps`
 
 
 def test_a_posterior_that_takes_the_mean_out_is_advised_where_d_keeps_it():

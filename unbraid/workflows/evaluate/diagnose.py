@@ -22,8 +22,6 @@ from unbraid.workflows.evaluate.judging import Scoring, score
 
 Results = dict[str, Any]
 CENTRED = "centred"
-# What keeps dynamics out of s, of methods whose Config has these settings.
-POOLED = {"posterior": "pooled", "kl_warmup_steps": 800, "static_steps": 2, "kl_static_rise": 8.0}
 GO_ON = "`unbraid fit --resume RUN`"
 LONGER = "train longer: dynamic factors leave s last"
 ONE_FRAME = "try a new run with --method dbse, whose s comes from one frame"
@@ -89,10 +87,13 @@ def advice_for(plan: Plan, kind: str) -> Advice:
         for code, name in (("s", "w_kl_static"), ("d", "w_kl_dynamic"))
         if hasattr(c, name)
     }
-    for_d = _less_static(plan, kind) if plan.preset.startswith(RECOMMENDED) else RECIPE
+    recommended = plan.preset.startswith(RECOMMENDED)
+    for_d = _less_static(plan, kind) if recommended else RECIPE
     if not hasattr(c, "static_steps"):
         return Advice(for_d, f"{RECIPE} with --method {FORGETFUL}", weights)
-    return Advice(for_d, _less_dynamic(c) if kind == "video" else LONGER, weights)
+    if kind != "video":
+        return Advice(for_d, LONGER, weights)
+    return Advice(for_d, ONE_FRAME if recommended and c.posterior == CENTRED else RECIPE, weights)
 
 
 def _less_static(plan: Plan, kind: str) -> str:
@@ -104,21 +105,6 @@ def _less_static(plan: Plan, kind: str) -> str:
         return "train longer"
     weight = 3 * c.w_kl_dynamic
     return f"try {GO_ON} --set method.w_kl_dynamic={weight:g}, which leaves static factors to s"
-
-
-def _less_dynamic(c: Any) -> str:
-    """Return what takes the motion of a video out of s."""
-    settings = {
-        name: value
-        for name, value in POOLED.items()
-        if not getattr(c, name) or name == "posterior" or getattr(c, name) == 1.0
-        if getattr(c, name) not in (value, CENTRED)
-    }
-    if not settings:
-        return ONE_FRAME
-    words = " ".join(f"--set method.{name}={value}" for name, value in settings.items())
-    new = "posterior" in settings or "kl_warmup_steps" in settings
-    return f"try {'a new run with' if new else GO_ON} {words}"
 
 
 def judged_sentences(judged: Results | None) -> list[str]:
