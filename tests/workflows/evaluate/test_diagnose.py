@@ -76,6 +76,14 @@ def test_a_posterior_that_takes_the_mean_out_is_advised_where_d_keeps_it():
     assert advice_for(plan, "video").d == "try a new run with --set method.posterior=centred"
 
 
+def test_advice_against_a_voice_in_d_is_a_run_that_can_be_made():
+    advice = advice_for(make_plan("toy-voices"), "audio").d
+    assert advice.startswith("try a new run with --set method.posterior=centred")
+    centred = make_plan("toy-voices", settings=parse_sets(_settings(advice)))
+    assert centred.method_config.w_kl_dynamic == 3
+    assert "--set method.w_kl_dynamic=9" in advice_for(centred, "audio").d
+
+
 def test_what_helps_videos_but_not_series_is_advised_for_videos_only():
     plan = make_plan("toy-series", settings={"method": {"posterior": "pooled"}})
     advice = advice_for(plan, "series")

@@ -99,8 +99,9 @@ def advice_for(plan: Plan, kind: str) -> Advice:
 def _less_static(plan: Plan, kind: str) -> str:
     """Return what takes static factors out of d."""
     c = plan.method_config
-    if kind in ("series", "video") and getattr(c, "posterior", CENTRED) != CENTRED:
-        return f"try a new run with --set method.posterior={CENTRED}"
+    if getattr(c, "posterior", CENTRED) != CENTRED:
+        less = " --set method.w_kl_dynamic=3" if kind == "audio" else ""
+        return f"try a new run with --set method.posterior={CENTRED}{less}"
     if not hasattr(c, "w_kl_dynamic"):
         return "train longer"
     weight = 3 * c.w_kl_dynamic
