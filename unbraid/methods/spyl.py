@@ -15,7 +15,8 @@ Departures:
   per batch, n for s (s̃_j from every posterior j, d̃ from the prior) and n for d (the reverse);
   each anchor draws its positive and takes its negatives from it by the rank of their sources.
   Counted at the sizes of `sprites/authors`, batch 100: the bank is 676 of 1299 GFLOP per step,
-  where the authors' code takes 5742. Its effect on quality beside 2n² views was not measured.
+  where the authors' code takes 5742. A bank for each anchor, 2n² views, is no better where it was
+  tried (docs/results/physionet.md).
 * With `partner="batch"` the other factor comes from another sequence's posterior instead of the
   prior, and all 2n members serve both factors.
 * `positives="self"` takes the anchor's own regenerated code, as the authors' code does.
