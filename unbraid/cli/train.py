@@ -62,7 +62,6 @@ def fit(
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""
     from unbraid.parallel.launch import process_info
-    from unbraid.parallel.threads import fewer_threads
     from unbraid.runs import run as runs
     from unbraid.runs.plan import make_plan
     from unbraid.screen import Screen
@@ -74,14 +73,10 @@ def fit(
     if max_minutes is not None:
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
     where = runs.torch_device(device)
-    if where == "cpu" and devices == 1 and fewer_threads():
-        console.print(
-            "Other programs keep the cores busy: one thread is faster now, so one is used "
-            "(OMP_NUM_THREADS says otherwise)."
-        )
     if resume:
         if data or preset is not None:
             raise ValueError("--resume takes data and preset from the run: leave them out.")
+        _choose_threads(where, devices, console)
         run = training.resume(
             resume,
             settings=settings,
@@ -101,6 +96,7 @@ def fit(
         folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
         console.print(f"{plan.method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)
+        _choose_threads(where, devices, console)
         run = training.run_plan(
             plan,
             folder,
@@ -115,6 +111,17 @@ def fit(
     console.print(_last_line(run), soft_wrap=True)
     if run.about["training"]["reason"] == "interrupted":
         raise typer.Exit(130)
+
+
+def _choose_threads(device: str, devices: int, console: "Console") -> None:
+    """Take one thread where other programs keep the cores busy, and say so."""
+    from unbraid.parallel.threads import fewer_threads
+
+    if device == "cpu" and devices == 1 and fewer_threads():
+        console.print(
+            "Other programs keep the cores busy: one thread is faster now, so one is used "
+            "(OMP_NUM_THREADS says otherwise)."
+        )
 
 
 def _last_line(run: "Run") -> str:
