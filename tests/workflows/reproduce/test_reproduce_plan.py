@@ -156,3 +156,17 @@ def test_an_incomplete_file_is_said_not_traced(tmp_path):
         find_comparison(str(path))
     with pytest.raises(ValueError, match="there is no file"):
         find_comparison(str(tmp_path / "gone.toml"))
+
+
+def test_rows_can_be_those_of_another_comparison(tmp_path):
+    file = tmp_path / "mine.toml"
+    text = (
+        'title = "x"\ndata = "toy-sprites"\npublished = "x"\nwhere = "x"\nseeds = 1\nepochs = 1\n'
+    )
+    file.write_text(f'{text}rows = "sprites"\nmetrics = "hard-sprites"\n[paper]\ntext = "x"\n')
+    comparison = find_comparison(str(file))
+    assert comparison.rows == find_comparison("sprites").rows
+    assert comparison.metrics == find_comparison("hard-sprites").metrics
+    file.write_text(f'{text}rows = "sprits"\n[paper]\ntext = "x"\n')
+    with pytest.raises(KeyError, match="Did you mean 'sprites'"):
+        find_comparison(str(file))

@@ -88,6 +88,12 @@ def test_a_published_gap_is_the_difference_of_what_is_printed():
     assert Printed("letters").value(gap, "DBSE") is None
 
 
+def test_a_number_that_does_not_compare_has_no_published_one_beside_it():
+    metrics = {metric.name: metric for metric in find_comparison("sm-mnist").metrics}
+    assert Printed("sm-mnist").value(metrics["accuracy_pct"], "C-DSVAE") == 97.84
+    assert Printed("sm-mnist").value(metrics["inception_score"], "C-DSVAE") is None
+
+
 def test_a_stand_in_is_called_one_in_every_row_page_and_verdict(tmp_path):
     comparison = find_comparison("speech")
     keep(tmp_path, "dbse", 0, {"static_eer_pct": 4.0, "dynamic_eer_pct": 30, "eer_gap_pct": 26.0})

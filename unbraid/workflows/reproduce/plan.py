@@ -1,7 +1,8 @@
 """The published comparisons: which methods, on which data, by which numbers.
 
 One comparison is one file `comparisons/<name>.toml`. Settings in it are written as on the command
-line (`method.anchor=last`), so that every run can be made by hand, too.
+line (`method.anchor=last`), so that every run can be made by hand, too. `rows` and `metrics` may be
+the name of another comparison of ours: then they are its own.
 """
 
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ class Metric:
     of: tuple[str, ...] = ()
     split: Literal["test", "validation"] = "test"  # separation and reconstruction
     target: float | None = None  # for the best method
+    comparable: bool = True  # with the published number of this name
 
 
 def improvement(value: float | int, other: float | int, better: str) -> float | int:
@@ -230,14 +232,22 @@ def find_comparison(name: str) -> Comparison:
 
 @cache
 def _ours(name: str) -> Comparison:
+    return _read(_file(name), name)
+
+
+def _file(name: str) -> Path:
+    """Return the file of a comparison of ours."""
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
         raise KeyError(f"there is no comparison '{name}'.{closest(name, comparison_names())}")
-    return _read(path, name)
+    return path
 
 
 def _read(path: Path, name: str) -> Comparison:
     table: dict[str, Any] = read_toml(path) | {"name": path_name(path.name), "given": name}
+    for part in ("rows", "metrics"):
+        if isinstance(other := table.get(part), str):
+            table[part] = read_toml(_file(other))[part]
     try:
         return build(Comparison, table, where=path.name)
     except TypeError as error:  # a required setting is not there

@@ -36,7 +36,9 @@ class Printed:
     dataset: str
 
     def value(self, metric: Metric, label: str) -> float | None:
-        """Return the printed number, or None."""
+        """Return the printed number, or None if there is none that compares."""
+        if not metric.comparable:
+            return None
         if metric.by == "difference":
             parts = [self._find(name, label) for name in metric.of]
             whole = [part for part in parts if part is not None]
