@@ -1,5 +1,6 @@
 """The contract: a method answers four verbs, and everything users do is built from them."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,24 @@ from torch import Tensor, nn
 
 from unbraid.latents.recurrent import PooledPosterior, some_steps
 from unbraid.nets import Decoder, Encoder
-from unbraid.objectives.elbo import reconstruction_error
-from unbraid.records import Batch, Codes, Features, Kind, Posterior, Sequences, Spec, Terms
+from unbraid.objectives.elbo import negative_elbo, reconstruction_error
+from unbraid.parallel.gather import gather
+from unbraid.records import (
+    Batch,
+    Codes,
+    Features,
+    Kind,
+    Posterior,
+    Scalar,
+    Sequences,
+    Spec,
+    Terms,
+)
 from unbraid.settings import all_finite, at_least
 
 KL_START = 0.2  # share of the weight of KL(d) at the start of a warm-up
+GROWTH = 0.04  # of KL(d) over its lowest mean, at which the weight of s stops to rise
+MEMORY = 0.99  # of the running mean of KL(d): about 100 steps
 Steps = Bool[Tensor, "B T"]
 Errors = Float[Tensor, "B T"]
 
@@ -84,6 +98,40 @@ class Method(nn.Module, ABC):
         return method
 
 
+class RiseLimit(nn.Module):
+    """How far the KL weight of s rises: beyond a safe factor only while KL(d) does not grow.
+
+    A larger weight first removes from s what d holds anyway, a motion for example, and KL(d) stays
+    as it is. Then static factors leave s for d, and KL(d) grows. When its running mean is `GROWTH`
+    above its lowest value, the factor goes back to the safe one, and stays.
+    """
+
+    mean: Tensor
+    lowest: Tensor
+    limit: Tensor
+
+    def __init__(self, safe: float) -> None:
+        super().__init__()
+        self.safe = safe
+        for name in ("mean", "lowest", "limit"):
+            self.register_buffer(name, torch.tensor(math.inf, dtype=torch.float64))
+
+    def forward(self, factor: float) -> float:
+        """Return the factor, or the limit if that is lower."""
+        return min(factor, float(self.limit))
+
+    @torch.no_grad()
+    def observe(self, kl_dynamic: Scalar, factor: float) -> None:
+        """Take note of KL(d) of a training step that had this factor."""
+        kl = gather(kl_dynamic.detach().double()[None]).mean()
+        self.mean.copy_(kl if self.mean.isinf() else self.mean.lerp(kl, 1 - MEMORY))
+        if factor < self.safe or not self.limit.isinf():
+            return
+        self.lowest.copy_(torch.minimum(self.lowest, self.mean))
+        if self.mean > (1 + GROWTH) * self.lowest:
+            self.limit.fill_(self.safe)
+
+
 class VariationalMethod(Method):
     """A method made of four declared parts: `encoder`, `posterior`, `prior`, `decoder`."""
 
@@ -95,6 +143,10 @@ class VariationalMethod(Method):
     """(d, mask) -> Gaussian, teacher-forced; `rollout(n, length)` draws."""
     decoder: Decoder
     """Codes -> Prediction of every step; (Codes, mask) -> Prediction of the steps in the mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rise_limit: RiseLimit | None = None
 
     def encode(self, batch: Batch) -> Codes:
         return self.infer(batch)[1].mean
@@ -140,8 +192,23 @@ class VariationalMethod(Method):
         c = self.config
         if not c.kl_warmup_steps:
             return c.w_kl_static
+        factor = self._static_rise(step)
+        return c.w_kl_static * (self.rise_limit(factor) if self.rise_limit else factor)
+
+    def _static_rise(self, step: int) -> float:
+        c = self.config
         progress = min(1.0, max(0.0, (step / c.kl_warmup_steps - 1) / 2))
-        return c.w_kl_static * c.kl_static_rise**progress
+        return c.kl_static_rise**progress
+
+    def elbo(self, q: Posterior, z: Codes, batch: Batch, step: int) -> Terms:
+        """Return the rows of the negative ELBO of drawn codes, with the weights of this step."""
+        errors, p_d = self.errors(z, batch), self.prior(z.d, batch.mask)
+        w = self.config.w_reconstruction
+        weights = (w, self.kl_static_weight(step), self.kl_dynamic_weight(step))
+        terms = negative_elbo(errors, q, p_d, batch.mask, weights=weights)
+        if self.rise_limit and self.training:
+            self.rise_limit.observe(terms["kl_dynamic"][1], self._static_rise(step))
+        return terms
 
     def errors(self, z: Codes, batch: Batch, *, always: Steps | None = None) -> Errors:
         """Return the reconstruction error of every step.
@@ -205,7 +272,7 @@ def check_sizes(config: Any) -> None:
     at_least(config, 1, "static_dim", "dynamic_dim")
     if getattr(config, "kl_static_rise", 1.0) <= 0:
         raise ValueError(f"kl_static_rise must be positive, got {config.kl_static_rise}.")
-    names = ("decoded_steps", "kl_warmup_steps", "static_steps")
+    names = ("decoded_steps", "kl_static_safe", "kl_warmup_steps", "static_steps")
     at_least(config, 0, *(name for name in names if hasattr(config, name)))
     at_least(config, 0, *(name for name in config.__dataclass_fields__ if name.startswith("w_")))
 

@@ -34,9 +34,8 @@ from unbraid.latents.recurrent import (
     SequencePosterior,
     posterior_for,
 )
-from unbraid.methods.base import VariationalMethod, check_sizes, frozen_statistics
+from unbraid.methods.base import RiseLimit, VariationalMethod, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.elbo import negative_elbo
 from unbraid.objectives.mutual import code_input, densities, info_nce, static_dynamic
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
 from unbraid.views import ViewName, dynamic_view_for
@@ -58,6 +57,7 @@ class CDSVAEConfig:
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
+    kl_static_safe: float = 0.0  # beyond it, rises only while KL(d) does not grow; 0 = no limit
     w_reconstruction: float = 1.0
     w_kl_static: float = 1.0
     w_kl_dynamic: float = 1.0
@@ -95,6 +95,7 @@ class CDSVAE(VariationalMethod):
         self.encoder = encoder or encoder_for(spec, net)
         self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
+        self.rise_limit = RiseLimit(c.kl_static_safe) if c.kl_static_safe else None
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
         self.dynamic_view = dynamic_view_for(spec, c.dynamic_view)
 
@@ -103,9 +104,7 @@ class CDSVAE(VariationalMethod):
         self.read_static(step)
         h, q = self.infer(batch)
         z = q.sample()
-        errors = self.errors(z, batch)
-        weights = (c.w_reconstruction, self.kl_static_weight(step), self.kl_dynamic_weight(step))
-        terms = negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
+        terms = self.elbo(q, z, batch, step)
         table = densities(z, q, batch.mask)
         if c.mi == "mws":
             terms["mi_static"] = (-c.w_nce, code_input(table.static, self.spec.size))

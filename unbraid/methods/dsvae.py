@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from unbraid.latents.recurrent import DynamicPrior, posterior_for
-from unbraid.methods.base import VariationalMethod, check_sizes
+from unbraid.methods.base import RiseLimit, VariationalMethod, check_sizes
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import Batch, Spec, Terms
 
 
@@ -35,6 +34,7 @@ class DSVAEConfig:
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
+    kl_static_safe: float = 0.0  # beyond it, rises only while KL(d) does not grow; 0 = no limit
     w_reconstruction: float = 1.0
     w_kl_static: float = 1.0
     w_kl_dynamic: float = 1.0
@@ -64,13 +64,10 @@ class DSVAE(VariationalMethod):
         self.encoder = encoder or encoder_for(spec, net)
         self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
+        self.rise_limit = RiseLimit(c.kl_static_safe) if c.kl_static_safe else None
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
     def loss(self, batch: Batch, step: int) -> Terms:
-        c = self.config
         self.read_static(step)
         _, q = self.infer(batch)
-        z = q.sample()
-        errors = self.errors(z, batch)
-        weights = (c.w_reconstruction, self.kl_static_weight(step), self.kl_dynamic_weight(step))
-        return negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
+        return self.elbo(q, q.sample(), batch, step)

@@ -25,7 +25,6 @@ from unbraid.nets import Encoder, NetConfig
 from unbraid.nets.frames import fitting_shrink, inner_size
 from unbraid.nets.patches import PatchDecoder, PatchReader, cropped_at, placed_at
 from unbraid.nets.places import PlaceEncoder
-from unbraid.objectives.elbo import negative_elbo
 from unbraid.records import (
     Batch,
     Features,
@@ -133,11 +132,7 @@ class Placed(VariationalMethod):
 
     def loss(self, batch: Batch, step: int) -> Terms:
         _, q = self.infer(batch)
-        z = q.sample()
-        errors = self.errors(z, batch)
-        w = self.config.w_reconstruction
-        weights = (w, self.kl_static_weight(step), self.kl_dynamic_weight(step))
-        return negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
+        return self.elbo(q, q.sample(), batch, step)
 
 
 def _joined(parts: list[Gaussian]) -> Gaussian:

@@ -33,9 +33,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from unbraid.latents.recurrent import DynamicPrior, posterior_for
-from unbraid.methods.base import VariationalMethod, check_sizes, frozen_statistics
+from unbraid.methods.base import RiseLimit, VariationalMethod, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
-from unbraid.objectives.elbo import flatten_steps, negative_elbo, pairwise_kl
+from unbraid.objectives.elbo import flatten_steps, pairwise_kl
 from unbraid.objectives.mutual import densities, info_nce_against, static_dynamic
 from unbraid.parallel.gather import gather, local_rows, same_draws
 from unbraid.records import Batch, Codes, Posterior, Scalar, Spec, Terms, back_in_place
@@ -62,6 +62,7 @@ class SPYLConfig:
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
     kl_static_rise: float = 1.0  # factor by which w_kl_static rises after that, in twice the time
+    kl_static_safe: float = 0.0  # beyond it, rises only while KL(d) does not grow; 0 = no limit
     w_reconstruction: float = 10.0
     w_kl_static: float = 5.0
     w_kl_dynamic: float = 1.0
@@ -103,6 +104,7 @@ class SPYL(VariationalMethod):
         self.encoder = encoder or encoder_for(spec, net)
         self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
+        self.rise_limit = RiseLimit(c.kl_static_safe) if c.kl_static_safe else None
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
     def loss(self, batch: Batch, step: int) -> Terms:
@@ -110,9 +112,7 @@ class SPYL(VariationalMethod):
         self.read_static(step)
         _, q = self.infer(batch)
         z = q.sample()
-        errors = self.errors(z, batch)
-        weights = (c.w_reconstruction, self.kl_static_weight(step), self.kl_dynamic_weight(step))
-        terms = negative_elbo(errors, q, self.prior(z.d, batch.mask), batch.mask, weights=weights)
+        terms = self.elbo(q, z, batch, step)
         if step >= c.warmup_steps:
             terms |= self._contrast(batch, q, z)
         mi = static_dynamic(densities(z, q, batch.mask), self.spec.size)
