@@ -30,7 +30,7 @@ from unbraid.records import (
 from unbraid.settings import all_finite, at_least
 
 KL_START = 0.2  # share of the weight of KL(d) at the start of a warm-up
-GROWTH = 0.04  # of KL(d) over its lowest mean, at which the weight of s stops to rise
+GROWTH = 0.025  # of KL(d) over its lowest mean, at which the weight of s stops rising
 MEMORY = 0.99  # of the running mean of KL(d): about 100 steps
 Steps = Bool[Tensor, "B T"]
 Errors = Float[Tensor, "B T"]
