@@ -48,6 +48,12 @@ TRAINING: dict[str, Any] = {
 # name -> method, kind of data, what differs from the defaults of the method
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dsvae": ("dsvae", "video", {}),
+    # Two steps of warm-up, then a rise that a growing KL(d) stops.
+    "dsvae-rise": (
+        "dsvae",
+        "video",
+        {"kl_warmup_steps": 2, "kl_static_rise": 8.0, "kl_static_safe": 1.0},
+    ),
     "cdsvae": ("cdsvae", "video", {}),
     "spyl": ("spyl", "video", {}),
     "dbse": ("dbse", "video", {}),

@@ -124,11 +124,10 @@ def test_both_difficulties_of_hard_sprites_are_compared_alike():
     assert medium.paper.name != hard.paper.name  # rows of one table must not replace each other
 
 
-def test_the_papers_months_and_hours_are_the_default_and_the_authors_an_option():
+def test_the_papers_months_are_the_default_and_the_hours_of_stays_those_of_the_published_loader():
     months, stays = find_comparison("etth1"), find_comparison("physionet")
     assert [months.data_options(v)["cut"] for v in ("paper", "authors")] == ["paper", "authors"]
-    assert stays.data_options("paper") == {}
-    assert stays.data_options("authors") == {"grid": "first"}
+    assert [stays.data_options(v) for v in ("paper", "authors")] == [{"grid": "first"}] * 2
     assert find_comparison("sm-mnist").protocol("authors").means
 
 
