@@ -118,6 +118,21 @@ def test_words_become_a_nested_table():
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[ward]", ["ward"]),
+        ("[ward, day 1, 3,]", ["ward", "day 1", 3]),
+        ('["ward"]', ["ward"]),
+        ("[]", []),
+        ("[ward", "[ward"),
+        ("[[ward]]", "[[ward]]"),
+    ],
+)
+def test_a_list_of_words_needs_no_quotes(text: str, value: object):
+    assert parse_sets([f"data.labels={text}"]) == {"data": {"labels": value}}
+
+
 @pytest.mark.parametrize("word", ["training.lr", "=3", "a..b=1", ".a=1"])
 def test_a_word_that_is_no_setting_is_refused(word: str):
     with pytest.raises(ValueError, match=r"--set wants section.name=value, got"):

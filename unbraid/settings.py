@@ -19,6 +19,7 @@ from unbraid.files import read_text
 C = TypeVar("C")
 Table = dict[str, Any]
 _SHORT_FLOAT = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", re.I)  # no TOML: .05 and 1.
+_WORD_LIST = re.compile(r"\[([^][{}\"']*[^][{}\"',\s]),?\s*\]")  # [a, b] without quotes
 
 
 def build(cls: type[C], table: Mapping[str, Any], *, where: str) -> C:
@@ -151,10 +152,12 @@ def _want(ok: bool, where: str, wanted: str, value: Any, hint: str = "") -> None
 def parse_sets(words: Iterable[str]) -> Table:
     """Return the nested table of `a.b=c` words; values are read as TOML, else as plain text.
 
+    Words of a list need no quotes, which a shell would take away.
+
     >>> parse_sets(["method.static_dim=64", "method.net.channels=[8, 16]", "method.anchor=last"])
     {'method': {'static_dim': 64, 'net': {'channels': [8, 16]}, 'anchor': 'last'}}
-    >>> parse_sets(["method.w_nce=.05"])
-    {'method': {'w_nce': 0.05}}
+    >>> parse_sets(["method.w_nce=.05", "data.labels=[ward, died]"])
+    {'method': {'w_nce': 0.05}, 'data': {'labels': ['ward', 'died']}}
     """
     table: Table = {}
     for word in words:
@@ -173,6 +176,8 @@ def _parse_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
+        if words := _WORD_LIST.fullmatch(text):
+            return [_parse_value(word.strip()) for word in words[1].split(",")]
         return float(text) if _SHORT_FLOAT.fullmatch(text) else text
 
 
