@@ -126,6 +126,8 @@ def test_words_become_a_nested_table():
         ('["ward"]', ["ward"]),
         ("[]", []),
         ("[ward", "[ward"),
+        ("[ward,,day]", "[ward,,day]"),
+        ("[, ward]", "[, ward]"),
         ("[[ward]]", "[[ward]]"),
     ],
 )

@@ -19,7 +19,8 @@ from unbraid.files import read_text
 C = TypeVar("C")
 Table = dict[str, Any]
 _SHORT_FLOAT = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", re.I)  # no TOML: .05 and 1.
-_WORD_LIST = re.compile(r"\[([^][{}\"']*[^][{}\"',\s]),?\s*\]")  # [a, b] without quotes
+_WORD = r"[^][{}\"',\s][^][{}\"',]*"
+_WORD_LIST = re.compile(rf"\[\s*({_WORD}(?:,\s*{_WORD})*),?\s*\]")  # [a, b] without quotes
 
 
 def build(cls: type[C], table: Mapping[str, Any], *, where: str) -> C:

@@ -40,8 +40,8 @@ def test_a_rise_must_be_positive(name: str):
 def test_a_limited_rise_goes_back_to_its_safe_part_when_the_kl_of_d_grows(name: str):
     method = toy_method(name, "video", kl_static_rise=32.0, kl_static_safe=8.0, kl_warmup_steps=10)
     limit = method.rise_limit
-    seen = [(2.0, 10.0), (4.0, 40.0), (8.0, 30.0), (16.0, 22.0), (20.0, 24.0)]
-    for factor, kl in seen:
+    observations = [(2.0, 10.0), (4.0, 40.0), (8.0, 30.0), (16.0, 22.0), (20.0, 24.0)]
+    for factor, kl in observations:
         assert limit(32.0) == 32.0  # the low KL before the safe factor does not count
         for _ in range(400):  # as many as the running mean needs to follow
             limit.observe(torch.tensor(kl), factor)
@@ -69,6 +69,15 @@ def test_only_training_steps_move_the_limit_of_the_rise(name: str):
     assert method.rise_limit.mean.isfinite()
 
 
-def test_the_safe_part_of_a_rise_is_not_negative():
+@pytest.mark.parametrize("safe", [-1.0, 0.5])
+def test_the_safe_part_of_a_rise_is_none_or_at_least_the_weight_itself(safe: float):
     with pytest.raises(ValueError, match="kl_static_safe"):
-        toy_method("dsvae", "video", kl_static_rise=4.0, kl_static_safe=-1.0)
+        toy_method("dsvae", "video", kl_static_rise=4.0, kl_static_safe=safe)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_warm_up_there_is_nothing_to_limit(name: str):
+    method = toy_method(name, "video", kl_static_rise=32.0, kl_static_safe=8.0, kl_warmup_steps=0)
+    method.train()
+    method.loss(toy_batch("video"), 0)
+    assert method.kl_static_weight(10_000) == method.config.w_kl_static

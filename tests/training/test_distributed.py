@@ -48,7 +48,7 @@ TRAINING: dict[str, Any] = {
 # name -> method, kind of data, what differs from the defaults of the method
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dsvae": ("dsvae", "video", {}),
-    # Two steps of warm-up, then a rise that a growing KL(d) stops.
+    # Two steps of warm-up, then a rise that depends on the KL(d) of all rows.
     "dsvae-rise": (
         "dsvae",
         "video",

@@ -18,12 +18,14 @@ from unbraid.methods.dsvae import DSVAE
 from unbraid.records import Batch, Terms
 from unbraid.rows import read_rows
 from unbraid.runs.checkpoint import read_checkpoint
+from unbraid.runs.config import TrainingConfig
 from unbraid.runs.plan import Plan, make_plan
 from unbraid.runs.run import Run, open_run, opened
-from unbraid.training import callbacks
+from unbraid.training import callbacks, validation
 from unbraid.training.callbacks import Clock, CollapseMonitor
 from unbraid.training.fit import CHECKPOINT, fit, resume, run_plan
 from unbraid.training.module import NonFiniteLossError
+from unbraid.training.validation import Validation
 from unbraid.workflows.evaluate.measure import evaluate
 
 TINY: dict[str, Any] = {
@@ -402,6 +404,41 @@ def test_a_collapse_is_noted_once_over_all_sessions(
     notes = resume(run.path).about["training"]["notes"]
     assert [note[:20] for note in notes] == ["s has collapsed at s", "d has collapsed at s"]
     assert notes == whole.about["training"]["notes"]
+
+
+def test_a_stopped_rise_is_noted_once_and_survives_a_resume(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("unbraid.methods.base.KL_GROWTH", -1.0)  # any KL(d) counts as grown
+    rise = {"kl_warmup_steps": 1, "kl_static_rise": 32.0, "kl_static_safe": 2.0}
+    settings = {"method": TINY | rise, "training": TRAINING}
+    plan = make_plan(data, "dsvae", preset="none", settings=settings)
+    whole = run_plan(plan, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interrupt_at(4, patch)
+        run = run_plan(plan, tmp_path / "run")
+    again = resume(run.path)
+    assert_same_run(again, whole)
+    notes = again.about["training"]["notes"]
+    assert [note for note in notes if "KL weight of s" in note] == [
+        note for note in notes if note.startswith("KL(d) grew by step")
+    ]
+    assert len([note for note in notes if "stays at 2." in note]) == 1
+    assert again.model().kl_static_weight(10_000) == 2.0
+
+
+def test_losses_from_before_a_stopped_rise_do_not_compare(data: str, tmp_path: Path):
+    rise = {"kl_warmup_steps": 1, "kl_static_rise": 32.0, "kl_static_safe": 2.0}
+    settings = {"method": TINY | rise, "training": TRAINING | {"steps": 1}}
+    run = run_plan(make_plan(data, "dsvae", preset="none", settings=settings), tmp_path / "run")
+    method, split = run.model(), run.corpus().validation
+    watch = Validation(split, TrainingConfig(), tmp_path / "validation.csv", 0)
+    watch.best = {"loss": -1e9, "objective": validation._objective(method)}
+    watch._forget_if_changed(method)
+    assert watch.best
+    method.rise_limit.stopped.fill_(True)
+    watch._forget_if_changed(method)
+    assert not watch.best
 
 
 PLATEAU: dict[str, Any] = {"steps": 0, "epochs": 40, "lr": 0.3, "patience": 2}

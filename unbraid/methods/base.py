@@ -30,8 +30,8 @@ from unbraid.records import (
 from unbraid.settings import all_finite, at_least
 
 KL_START = 0.2  # share of the weight of KL(d) at the start of a warm-up
-GROWTH = 0.025  # of KL(d) over its lowest mean, at which the weight of s stops rising
-MEMORY = 0.99  # of the running mean of KL(d): about 100 steps
+KL_GROWTH = 0.025  # of KL(d) over its lowest mean, at which the weight of s goes back
+KL_MEAN_DECAY = 0.99  # of the running mean of KL(d): about 100 steps
 Steps = Bool[Tensor, "B T"]
 Errors = Float[Tensor, "B T"]
 
@@ -102,34 +102,34 @@ class RiseLimit(nn.Module):
     """How far the KL weight of s rises: beyond a safe factor only while KL(d) does not grow.
 
     A larger weight first removes from s what d holds anyway, a motion for example, and KL(d) stays
-    as it is. Then static factors leave s for d, and KL(d) grows. When its running mean is `GROWTH`
-    above its lowest value, the factor goes back to the safe one, and stays.
+    as it is. Then static factors leave s for d, and KL(d) grows. When its running mean is
+    `KL_GROWTH` above its lowest value since the safe factor, the factor goes back to the safe one,
+    and stays.
     """
 
     mean: Tensor
     lowest: Tensor
-    limit: Tensor
+    stopped: Tensor
 
     def __init__(self, safe: float) -> None:
         super().__init__()
         self.safe = safe
-        for name in ("mean", "lowest", "limit"):
+        for name in ("mean", "lowest"):
             self.register_buffer(name, torch.tensor(math.inf, dtype=torch.float64))
+        self.register_buffer("stopped", torch.tensor(False))
 
     def forward(self, factor: float) -> float:
-        """Return the factor, or the limit if that is lower."""
-        return min(factor, float(self.limit))
+        """Return the factor, or the safe one if that is lower and the rise was stopped."""
+        return min(factor, self.safe) if self.stopped else factor
 
     @torch.no_grad()
     def observe(self, kl_dynamic: Scalar, factor: float) -> None:
         """Take note of KL(d) of a training step that had this factor."""
         kl = gather(kl_dynamic.detach().double()[None]).mean()
-        self.mean.copy_(kl if self.mean.isinf() else self.mean.lerp(kl, 1 - MEMORY))
-        if factor < self.safe or not self.limit.isinf():
-            return
-        self.lowest.copy_(torch.minimum(self.lowest, self.mean))
-        if self.mean > (1 + GROWTH) * self.lowest:
-            self.limit.fill_(self.safe)
+        self.mean.copy_(kl if self.mean.isinf() else self.mean.lerp(kl, 1 - KL_MEAN_DECAY))
+        if factor > self.safe:
+            self.lowest.copy_(torch.minimum(self.lowest, self.mean))
+            self.stopped |= self.mean > (1 + KL_GROWTH) * self.lowest
 
 
 class VariationalMethod(Method):
@@ -144,9 +144,9 @@ class VariationalMethod(Method):
     decoder: Decoder
     """Codes -> Prediction of every step; (Codes, mask) -> Prediction of the steps in the mask."""
 
-    def __init__(self) -> None:
+    def __init__(self, kl_static_safe: float = 0.0) -> None:
         super().__init__()
-        self.rise_limit: RiseLimit | None = None
+        self.rise_limit = RiseLimit(kl_static_safe) if kl_static_safe else None
 
     def encode(self, batch: Batch) -> Codes:
         return self.infer(batch)[1].mean
@@ -187,16 +187,18 @@ class VariationalMethod(Method):
 
         With a large weight from the start, d would hold the static factors. Once the weight of d
         is large, too, a larger one of s removes from s what d holds anyway. The rise is geometric,
-        from one to three times `kl_warmup_steps`; without a warm-up there is none.
+        from one to three times `kl_warmup_steps`; without a warm-up there is none. Beyond
+        `kl_static_safe` it goes as far as `rise_limit` allows.
         """
-        c = self.config
-        if not c.kl_warmup_steps:
-            return c.w_kl_static
         factor = self._static_rise(step)
-        return c.w_kl_static * (self.rise_limit(factor) if self.rise_limit else factor)
+        limited = self.rise_limit(factor) if self.rise_limit else factor
+        return float(self.config.w_kl_static * limited)
 
     def _static_rise(self, step: int) -> float:
+        """Return the factor of `w_kl_static` at this step, before any limit."""
         c = self.config
+        if not c.kl_warmup_steps:
+            return 1.0
         progress = min(1.0, max(0.0, (step / c.kl_warmup_steps - 1) / 2))
         return c.kl_static_rise**progress
 
@@ -272,6 +274,10 @@ def check_sizes(config: Any) -> None:
     at_least(config, 1, "static_dim", "dynamic_dim")
     if getattr(config, "kl_static_rise", 1.0) <= 0:
         raise ValueError(f"kl_static_rise must be positive, got {config.kl_static_rise}.")
+    if 0 < getattr(config, "kl_static_safe", 0.0) < 1:
+        raise ValueError(
+            f"kl_static_safe must be 0 (no limit) or at least 1, got {config.kl_static_safe}."
+        )
     names = ("decoded_steps", "kl_static_safe", "kl_warmup_steps", "static_steps")
     at_least(config, 0, *(name for name in names if hasattr(config, name)))
     at_least(config, 0, *(name for name in config.__dataclass_fields__ if name.startswith("w_")))

@@ -34,7 +34,7 @@ from unbraid.latents.recurrent import (
     SequencePosterior,
     posterior_for,
 )
-from unbraid.methods.base import RiseLimit, VariationalMethod, check_sizes, frozen_statistics
+from unbraid.methods.base import VariationalMethod, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.objectives.mutual import code_input, densities, info_nce, static_dynamic
 from unbraid.records import Batch, Features, Posterior, Spec, Terms
@@ -89,13 +89,12 @@ class CDSVAE(VariationalMethod):
         encoder: Encoder | None = None,
         decoder: Decoder | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(config.kl_static_safe)
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
         self.posterior = posterior_for(c, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
-        self.rise_limit = RiseLimit(c.kl_static_safe) if c.kl_static_safe else None
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
         self.dynamic_view = dynamic_view_for(spec, c.dynamic_view)
 

@@ -18,6 +18,7 @@ from unbraid.training.cooldown import CoolDown
 from unbraid.training.module import total
 
 COLLAPSED = 0.1  # nats: a code this close to its prior says nothing of the input
+LIMITED = "KL(d) grew"
 REASONS = ("", "budget", "plateau", "interrupted")  # to stop, the strongest last
 
 
@@ -171,6 +172,7 @@ class LogBook(lightning.Callback):
             self.counts[name] = self.counts.get(name, 0) + 1
         if trainer.global_step % self.every == 0:
             self.flush(trainer.global_step)
+            self._note_limit(module.method, trainer.global_step)
             write_to_loggers(trainer, "train", self.row)
 
     def flush(self, step: int) -> None:
@@ -181,6 +183,17 @@ class LogBook(lightning.Callback):
         self.row = head | {"loss": means.pop("loss")} | means
         append_row(self.path, self.row)
         self.notes += self.monitor.update(step, means)
+
+    def _note_limit(self, method: Any, step: int) -> None:
+        """Say once that the KL weight of s went back to its safe value."""
+        limit = getattr(method, "rise_limit", None)
+        if limit is None or not limit.stopped or any(LIMITED in note for note in self.notes):
+            return
+        weight = method.kl_static_weight(step)
+        self.notes.append(
+            f"{LIMITED} by step {step}: static factors were leaving s for d, so the KL weight of s "
+            f"stays at {weight:.3g}."
+        )
 
     def state_dict(self) -> dict[str, Any]:
         # The sums of an unfinished row travel along, so a resumed log is the same log.

@@ -51,12 +51,15 @@ class Validation(lightning.Callback):
             )
 
     def on_train_start(self, trainer: Trainer, module: Any) -> None:
-        """Forget the best weights of a run that goes on with other settings of its method.
+        """Forget the best weights of a run that goes on with other settings of its method."""
+        self._forget_if_changed(module.method)
 
-        Under other weights of its terms a loss does not compare with earlier ones: the run would
-        end with the weights from before the change.
+    def _forget_if_changed(self, method: torch.nn.Module) -> None:
+        """Forget the best weights if the terms had other weights then.
+
+        Losses would not compare: a run could end with the parameters from before the change.
         """
-        if self.best.get("objective", objective := _objective(module.method)) != objective:
+        if self.best.get("objective", objective := _objective(method)) != objective:
             self.best = {}
 
     def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
@@ -72,6 +75,7 @@ class Validation(lightning.Callback):
     def _compare(self, trainer: Trainer, method: torch.nn.Module, step: int) -> None:
         """Keep the weights if they are the best so far; stop if none were for long."""
         c, loss = self.config, self.row["loss"]
+        self._forget_if_changed(method)
         if not self.best or loss < self.best["loss"]:
             weights = {name: value.detach().clone() for name, value in method.state_dict().items()}
             self.best |= {"step": step, "loss": loss, "weights": weights}
@@ -117,8 +121,10 @@ class Validation(lightning.Callback):
 
 
 def _objective(method: torch.nn.Module) -> str:
-    """Return the settings of a method as text: losses compare while these are the same."""
-    return repr(getattr(method, "config", None))
+    """Return what the weights of a method's terms rest on: losses compare while it is the same."""
+    limit = getattr(method, "rise_limit", None)
+    stopped = " stopped" if limit is not None and limit.stopped else ""
+    return repr(getattr(method, "config", None)) + stopped
 
 
 def _warmup(method: torch.nn.Module) -> int:

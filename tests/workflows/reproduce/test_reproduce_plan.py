@@ -166,6 +166,12 @@ def test_rows_can_be_those_of_another_comparison(tmp_path):
     comparison = find_comparison(str(file))
     assert comparison.rows == find_comparison("sprites").rows
     assert comparison.metrics == find_comparison("hard-sprites").metrics
+    file.write_text(
+        f'{text}rows = "hard-sprites-ablation"\nmetrics = "sprites"\n[paper]\ntext = "x"\n'
+    )
+    assert find_comparison(str(file)).rows == find_comparison("sprites-ablation").rows
     file.write_text(f'{text}rows = "sprits"\n[paper]\ntext = "x"\n')
-    with pytest.raises(KeyError, match="Did you mean 'sprites'"):
+    with pytest.raises(
+        KeyError, match=r"mine.toml: rows: there is no comparison 'sprits'\. Did you mean 'sprites'"
+    ):
         find_comparison(str(file))

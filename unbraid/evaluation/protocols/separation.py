@@ -5,10 +5,10 @@ code, each as a share of what is possible and by the strongest of SVC, k-NN and 
 default settings. A code that tells nothing cannot be caught leaking, so the reconstruction error
 goes with it, as a share of the error of the mean sequence.
 
-Probes are trained on 80 % of the test sequences and scored on the other 20 %, several times. The
-strongest of three classifiers on one small split would be partly luck: of 400 sequences, noise then
-tells a factor up to 12 % of the way from chance to certainty, over five splits up to 7 %. Sequences
-of a group that the data declare are on one side, as in `probes.py`.
+Probes are trained on 80 % of the test sequences and scored on the other 20 %. This is repeated
+until 400 sequences have been scored, at most five times: codes of pure noise (400 sequences) score
+up to 12 % of the way from chance to certainty with one split, up to 7 % with five. Sequences of a
+group that the data declare are on one side, as in `probes.py`.
 
 A label per step is read from that step's code (or from s); the steps of one sequence are never on
 both sides. A label per sequence is read from the flattened d; of sequences longer than 16 steps,
@@ -40,8 +40,8 @@ from unbraid.precision import inference
 from unbraid.records import Factor
 
 CLASSIFIERS: tuple[Classifier, ...] = ("svc", "knn", "forest")
-SCORED = 400  # examples by all random splits of a probe together
-MOST_SPLITS = 5
+SCORED_SEQUENCES = 400  # by all random splits of a probe together
+MAX_SPLITS = 5
 FLAT_STEPS = 16  # of d, as they are; of longer sequences mean and standard deviation besides
 Role = Literal["static", "dynamic"]
 
@@ -87,7 +87,7 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 0, limit: int = 100
     Args:
         codes: of the split, from `embed`.
         split: with labels; factors that are numbers or nowhere known are left out.
-        seeds: number of random 80/20 splits; 0: as many as score 400 examples, at most five.
+        seeds: number of random 80/20 splits; 0: as many as score 400 sequences, at most five.
         limit: at most so many examples per probe, drawn at random.
 
     Raises:
@@ -153,7 +153,10 @@ def _share(
     factor: Factor, role: Role, examples: dict[str, ProbeExamples], *, seeds: int
 ) -> FactorShare:
     """Return how far each code tells a factor, by its strongest classifier."""
-    guess, splits = chance(examples["s"].labels), seeds or _splits(len(examples["s"].labels))
+    guess, splits = (
+        chance(examples["s"].labels),
+        seeds or _splits(len(np.unique(examples["s"].groups))),
+    )
 
     def score(kind: Classifier, code: str) -> float:
         runs = (probe_accuracy(kind, examples[code], seed, by_group=True) for seed in range(splits))
@@ -165,13 +168,13 @@ def _share(
     return FactorShare(factor.name, role, from_s, from_d, guess, s_by, d_by)
 
 
-def _splits(examples: int) -> int:
-    """Return how many random splits score enough examples.
+def _splits(sequences: int) -> int:
+    """Return how many random splits score enough sequences (or groups of them).
 
-    >>> [_splits(examples) for examples in (150, 400, 700, 1000, 3000)]
+    >>> [_splits(sequences) for sequences in (150, 400, 700, 1000, 3000)]
     [5, 5, 3, 2, 1]
     """
-    return min(MOST_SPLITS, math.ceil(SCORED / (0.2 * max(examples, 1))))
+    return min(MAX_SPLITS, math.ceil(SCORED_SEQUENCES / (0.2 * max(sequences, 1))))
 
 
 def separation_examples(

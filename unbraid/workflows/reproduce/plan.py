@@ -2,7 +2,7 @@
 
 One comparison is one file `comparisons/<name>.toml`. Settings in it are written as on the command
 line (`method.anchor=last`), so that every run can be made by hand, too. `rows` and `metrics` may be
-the name of another comparison of ours: then they are its own.
+the name of another comparison of ours, whose rows or metrics are then used.
 """
 
 from dataclasses import dataclass
@@ -232,22 +232,20 @@ def find_comparison(name: str) -> Comparison:
 
 @cache
 def _ours(name: str) -> Comparison:
-    return _read(_file(name), name)
-
-
-def _file(name: str) -> Path:
-    """Return the file of a comparison of ours."""
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
         raise KeyError(f"there is no comparison '{name}'.{closest(name, comparison_names())}")
-    return path
+    return _read(path, name)
 
 
 def _read(path: Path, name: str) -> Comparison:
     table: dict[str, Any] = read_toml(path) | {"name": path_name(path.name), "given": name}
     for part in ("rows", "metrics"):
         if isinstance(other := table.get(part), str):
-            table[part] = read_toml(_file(other))[part]
+            try:
+                table[part] = getattr(_ours(other), part)
+            except KeyError as error:
+                raise KeyError(f"{path.name}: {part}: {error.args[0]}") from None
     try:
         return build(Comparison, table, where=path.name)
     except TypeError as error:  # a required setting is not there
