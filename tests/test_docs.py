@@ -54,6 +54,8 @@ def test_the_files_of_a_method_page_hold_its_terms(name):
         if isinstance(node, ast.ImportFrom)
         and (node.module or "").startswith("unbraid.objectives.")
     }
+    if "self.elbo(" in source.read_text():  # rows of the base class
+        imports.add("objectives/elbo.py")
     assert set(files[1:]) == imports
     method = METHODS[name]
     kind = method.kinds[0]
