@@ -37,5 +37,5 @@ def convert_settings(settings: Mapping[str, Any], before: str, after: str) -> Ta
         table["net"] = {key: value for key, value in net.items() if key not in PLACED}
         if after == "placed":
             table |= {PLACED[key]: value for key, value in net.items() if key in PLACED}
-    dropped = ("posterior", "static_steps") if before != after else ()
+    dropped = ("posterior", "static_steps", "kl_static_safe") if before != after else ()
     return {key: value for key, value in table.items() if key not in dropped}
