@@ -191,8 +191,8 @@ class VariationalMethod(Method):
         `kl_static_safe` it goes as far as `rise_limit` allows.
         """
         factor = self._static_rise(step)
-        limited = self.rise_limit(factor) if self.rise_limit else factor
-        return float(self.config.w_kl_static * limited)
+        factor = self.rise_limit(factor) if self.rise_limit else factor
+        return self.config.w_kl_static * factor
 
     def _static_rise(self, step: int) -> float:
         """Return the factor of `w_kl_static` at this step, before any limit."""

@@ -18,7 +18,7 @@ from unbraid.training.cooldown import CoolDown
 from unbraid.training.module import total
 
 COLLAPSED = 0.1  # nats: a code this close to its prior says nothing of the input
-LIMITED = "KL(d) grew"
+LIMITED = "KL(d) grew"  # how the note begins that the KL weight of s stopped rising
 REASONS = ("", "budget", "plateau", "interrupted")  # to stop, the strongest last
 
 

@@ -153,10 +153,8 @@ def _share(
     factor: Factor, role: Role, examples: dict[str, ProbeExamples], *, seeds: int
 ) -> FactorShare:
     """Return how far each code tells a factor, by its strongest classifier."""
-    guess, splits = (
-        chance(examples["s"].labels),
-        seeds or _splits(len(np.unique(examples["s"].groups))),
-    )
+    guess = chance(examples["s"].labels)
+    splits = seeds or _splits(len(np.unique(examples["s"].groups)))
 
     def score(kind: Classifier, code: str) -> float:
         runs = (probe_accuracy(kind, examples[code], seed, by_group=True) for seed in range(splits))
