@@ -63,6 +63,9 @@ class Spec:
     """How audio features were made: "log-mel" ones can be turned back into sound."""
     stand_in: str = ""
     """Name of the benchmark that these data stand in for; results are labelled so."""
+    pieces: bool = False
+    """Whether several sequences are cut out of one recording: what lasts for a whole sequence may
+    still change within the recording, so it need not be static."""
 
     def __post_init__(self) -> None:
         axes = {"video": 3, "audio": 1, "series": 2}

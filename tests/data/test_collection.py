@@ -47,6 +47,7 @@ def test_pieces_of_one_recording_are_a_group_for_probes():
     pieces = Collection(name="a", kind="audio", x=x, labels={"name": np.repeat(list("abcd"), 3)})
     assert alone.deal(SplitConfig()).test.group == ""
     assert pieces.deal(SplitConfig()).test.group == "name"
+    assert pieces.deal(SplitConfig()).spec.pieces
 
 
 def test_three_groups_are_the_least():

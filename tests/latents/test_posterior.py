@@ -10,6 +10,8 @@ from unbraid.latents.recurrent import (
     PooledPosterior,
     SequencePosterior,
 )
+from unbraid.methods.dsvae import DSVAE, DSVAEConfig
+from unbraid.records import Spec
 
 LENGTHS = (5, 3, 2, 4)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
@@ -98,3 +100,11 @@ def test_with_static_steps_training_reads_s_from_so_many_steps_and_encoding_from
     nearest = torch.cdist(drawn, single).min(1)
     assert nearest.values.max() < 1e-3
     assert set(nearest.indices.tolist()) == set(range(5))
+
+
+@pytest.mark.parametrize(("pieces", "centred"), [(False, True), (True, False)])
+def test_auto_takes_the_mean_out_of_d_unless_sequences_are_pieces(pieces: bool, centred: bool):
+    spec = Spec(name="t", kind="series", frame=(3, 2), length=4, pieces=pieces)
+    assert DSVAE(spec, DSVAEConfig(posterior="auto")).posterior.centred == centred
+    assert not DSVAE(spec, DSVAEConfig(posterior="pooled")).posterior.centred
+    assert DSVAE(spec, DSVAEConfig(posterior="centred")).posterior.centred

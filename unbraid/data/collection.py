@@ -53,6 +53,7 @@ class Collection:
         channels: names of the columns of a series.
         features: how audio features were made.
         stand_in: name of the benchmark it stands in for; empty if it is itself.
+        pieces: whether several sequences are cut out of one recording.
         skipped: what could not be used, by name, and why.
     """
 
@@ -71,6 +72,7 @@ class Collection:
     channels: tuple[str, ...] = ()
     features: str = ""
     stand_in: str = ""
+    pieces: bool = False
     skipped: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -104,6 +106,7 @@ class Collection:
             channels=self.channels,
             features=self.features,
             stand_in=self.stand_in,
+            pieces=self.pieces,
         )
         return Corpus(
             spec=spec,
@@ -116,8 +119,9 @@ class Collection:
     def deal(self, config: SplitConfig) -> Corpus:
         """Cut by seed and group, or as a label named `split` says."""
         names = self.labels.get("name", np.arange(0))
-        pieces = len(np.unique(names)) < len(names)  # several sequences of one recording
-        grouped = replace(self, group="name") if pieces and not self.group else self
+        shared = len(np.unique(names)) < len(names)  # several sequences of one recording
+        group = self.group or ("name" if shared else "")
+        grouped = replace(self, group=group, pieces=self.pieces or shared)
         return grouped.cut(**deal_rows(len(self), self.labels, config))
 
     def _split(self, spec: Spec, rows: Rows) -> Split:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from unbraid.records import Features, Gaussian, Posterior
+from unbraid.records import Features, Gaussian, Posterior, Spec
 
 Steps = Bool[Tensor, "B T"]
 
@@ -193,13 +193,25 @@ POSTERIORS: dict[str, type[nn.Module]] = {
 }
 
 
-def posterior_for(config: Any, features: int) -> Any:
+def posterior_for(config: Any, spec: Spec, features: int) -> Any:
     """Return the posterior that a method's settings ask for."""
+    name = posterior_name(config.posterior, spec)
     sizes = (features, config.static_dim, config.dynamic_dim, config.net.hidden)
-    if config.posterior in ("pooled", "centred"):
-        centred = config.posterior == "centred"
+    if name in ("pooled", "centred"):
+        centred = name == "centred"
         return PooledPosterior(*sizes, static_steps=config.static_steps, centred=centred)
-    return POSTERIORS[config.posterior](*sizes)
+    return POSTERIORS[name](*sizes)
+
+
+def posterior_name(name: str, spec: Spec) -> str:
+    """Return the posterior that "auto" stands for, or the one that is named.
+
+    What stays the same over a whole sequence is static, so d is centred. In a piece of a longer
+    recording it need not be (an activity may last for all of it), so d is not.
+    """
+    if name != "auto":
+        return name
+    return "pooled" if spec.pieces else "centred"
 
 
 class DynamicPrior(nn.Module):

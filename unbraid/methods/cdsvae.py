@@ -48,7 +48,7 @@ class CDSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled", "centred"] = "sequence"
+    posterior: Literal["sequence", "pooled", "centred", "auto"] = "sequence"
     mi: Literal["contrastive", "mws"] = "contrastive"
     static_view: Literal["shuffle", "reverse", "none"] = "shuffle"
     dynamic_view: ViewName = "auto"
@@ -93,7 +93,7 @@ class CDSVAE(VariationalMethod):
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
-        self.posterior = posterior_for(c, self.encoder.features)
+        self.posterior = posterior_for(c, spec, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
         self.dynamic_view = dynamic_view_for(spec, c.dynamic_view)

@@ -29,7 +29,7 @@ class DSVAEConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled", "centred", "full", "factorised"] = "sequence"
+    posterior: Literal["sequence", "pooled", "centred", "auto", "full", "factorised"] = "sequence"
     static_steps: int = 0  # pooled: steps s is read from once d is warm, drawn anew; 0 = all
     decoded_steps: int = 0  # video: steps of a sequence decoded per training step; 0 = all
     kl_warmup_steps: int = 0  # over which w_kl_dynamic rises from a fifth; 0 = at once
@@ -62,7 +62,7 @@ class DSVAE(VariationalMethod):
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
-        self.posterior = posterior_for(c, self.encoder.features)
+        self.posterior = posterior_for(c, spec, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 

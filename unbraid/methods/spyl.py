@@ -50,7 +50,7 @@ class SPYLConfig:
 
     static_dim: int = 256
     dynamic_dim: int = 32
-    posterior: Literal["sequence", "pooled", "centred"] = "sequence"
+    posterior: Literal["sequence", "pooled", "centred", "auto"] = "sequence"
     negatives: Pool = "farthest"
     positives: Literal["pool", "self"] = "pool"
     views: Literal["predictive", "reparametrised"] = "predictive"
@@ -102,7 +102,7 @@ class SPYL(VariationalMethod):
         self.spec, self.config = spec, config
         c, net = config, config.net
         self.encoder = encoder or encoder_for(spec, net)
-        self.posterior = posterior_for(c, self.encoder.features)
+        self.posterior = posterior_for(c, spec, self.encoder.features)
         self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 

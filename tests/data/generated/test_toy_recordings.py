@@ -17,6 +17,7 @@ def test_one_seed_gives_one_result_and_another_seed_another(corpus):
 
 
 def test_pieces_of_a_recording_are_in_one_split_and_every_person_is_in_all(corpus):
+    assert corpus.spec.pieces
     parts = (corpus.train, corpus.validation, corpus.test)
     recordings = [set(part.label("recording").tolist()) for part in parts]
     assert [len(ids) for ids in recordings] == [16, 8, 8]

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unbraid.cli import main
+from unbraid.records import Spec
 from unbraid.runs.plan import make_plan
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit, resume
@@ -25,13 +27,13 @@ SETTINGS = [
     "training.steps=2",
     "training.batch_size=4",
 ]
-SERIES = ["data.train=12", "data.validation=4", "data.test=30"]
+SMALL = ["data.train=12", "data.validation=4", "data.test=30"]
 
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("diagnosed")
-    return fit("toy-series", "dbse", settings=parse_sets(SETTINGS + SERIES), out=out).path
+    return fit("toy-series", "dbse", settings=parse_sets(SETTINGS + SMALL), out=out).path
 
 
 def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
@@ -48,17 +50,22 @@ def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
     assert saved["diagnosis"]["static_units"]["total"] == 4
 
 
+VIDEO = Spec(name="v", kind="video", frame=(3, 64, 64), length=8)
+AUDIO = Spec(name="a", kind="audio", frame=(80,), length=20)
+SERIES = Spec(name="t", kind="series", frame=(12, 6), length=20)
+
+
 def _settings(advice: str) -> list[str]:
     return [word.strip(",") for word in advice.split() if "=" in word]
 
 
 def test_nobody_is_told_to_try_what_a_run_has():
     plan = make_plan("toy-sprites")
-    recipe = advice_for(plan, "video")
+    recipe = advice_for(plan, VIDEO)
     assert "recommended recipe" not in recipe.d
     assert f"--set method.w_kl_dynamic={3 * plan.method_config.w_kl_dynamic:g}" in recipe.d
     assert "recommended recipe" not in recipe.s
-    assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper"), "video").d
+    assert "recommended recipe" in advice_for(make_plan("toy-sprites", preset="paper"), VIDEO).d
 
 
 def test_advice_against_motion_in_s_is_the_recipe_then_another_method():
@@ -66,39 +73,49 @@ def test_advice_against_motion_in_s_is_the_recipe_then_another_method():
     pooled = make_plan("toy-sprites", settings={"method": {"posterior": "pooled"}})
     before = make_plan("toy-sprites", settings={"method": {"kl_static_rise": 8.0}})
     for plan in (fast, pooled, before):
-        assert "the recommended recipe" in advice_for(plan, "video").s
-    assert "--method dbse" in advice_for(make_plan("toy-sprites", "cdsvae"), "video").s
-    advice = advice_for(make_plan("toy-sprites", "dbse"), "video").s
+        assert "the recommended recipe" in advice_for(plan, VIDEO).s
+    assert "--method dbse" in advice_for(make_plan("toy-sprites", "cdsvae"), VIDEO).s
+    advice = advice_for(make_plan("toy-sprites", "dbse"), VIDEO).s
     assert "--method dsvae" in advice  # dbse has no `static_steps`
 
 
 def test_a_posterior_that_takes_the_mean_out_is_advised_where_d_keeps_it():
     plan = make_plan("toy-sprites", settings={"method": {"posterior": "pooled"}})
-    assert advice_for(plan, "video").d == "try a new run with --set method.posterior=centred"
+    assert advice_for(plan, VIDEO).d == "try a new run with --set method.posterior=centred"
 
 
 def test_advice_against_a_voice_in_d_is_a_run_that_can_be_made():
-    advice = advice_for(make_plan("toy-voices"), "audio").d
+    advice = advice_for(make_plan("toy-voices"), AUDIO).d
     assert advice.startswith("try a new run with --set method.posterior=centred")
     centred = make_plan("toy-voices", settings=parse_sets(_settings(advice)))
     assert centred.method_config.w_kl_dynamic == 3
-    assert "--set method.w_kl_dynamic=9" in advice_for(centred, "audio").d
+    assert "--set method.w_kl_dynamic=9" in advice_for(centred, AUDIO).d
 
 
 def test_what_helps_videos_but_not_series_is_advised_for_videos_only():
     plan = make_plan("toy-series", settings={"method": {"posterior": "pooled"}})
-    advice = advice_for(plan, "series")
+    advice = advice_for(plan, SERIES)
     assert advice.d == "try a new run with --set method.posterior=centred"
     assert "static_steps" not in advice.s
     centred = make_plan("toy-series", settings=parse_sets(_settings(advice.d)))
-    assert "method.w_kl_dynamic=" in advice_for(centred, "series").d
+    assert "method.w_kl_dynamic=" in advice_for(centred, SERIES).d
+    lasting = advice_for(centred, SERIES).s
+    assert parse_sets(_settings(lasting)) == {"method": {"posterior": "pooled"}}
+
+
+def test_the_recipe_for_series_is_advised_against_by_what_it_stands_for():
+    plan = make_plan("toy-series")
+    assert "method.w_kl_dynamic=" in advice_for(plan, SERIES).d
+    pieces = advice_for(plan, replace(SERIES, pieces=True))
+    assert pieces.d == "try a new run with --set method.posterior=centred"
+    assert "pooled" not in pieces.s
 
 
 def test_a_run_goes_on_with_the_weight_that_is_advised(tmp_path: Path):
-    settings = parse_sets([*SETTINGS, *SERIES, "method.posterior=centred"])
+    settings = parse_sets([*SETTINGS, *SMALL, "method.posterior=centred"])
     run = fit("toy-series", settings=settings, out=tmp_path)
     weight = 3 * run.plan.method_config.w_kl_dynamic
-    words = _settings(advice_for(run.plan, "series").d)
+    words = _settings(advice_for(run.plan, SERIES).d)
     again = resume(run.path, settings=parse_sets([*words, "training.steps=4"]))
     assert again.plan.method_config.w_kl_dynamic == pytest.approx(weight)
     assert again.about["training"]["steps"] == 4

@@ -42,8 +42,9 @@ def series_corpus(
         known: where they are, steps beyond a sequence's end excepted; None: everywhere.
         labels: of every sequence or step.
         counts: sequences of training, validation and test.
-        facts: `static` and `dynamic` factors and `channels`; where there are any, `lengths` and
-            the `group` of `Split`. `missing` is false if only steps beyond the end are not known.
+        facts: `static` and `dynamic` factors and `channels`; where there are any, `lengths`, the
+            `group` of `Split` and `pieces` of `Spec`. `missing` is false if only steps beyond the
+            end are not known.
     """
     missing = facts.get("missing", known is not None)
     values = x if known is None else np.where(known, x, 0.0)
@@ -64,6 +65,7 @@ def series_corpus(
         size=counts[0],
         missing=missing,
         rate=float(x.shape[2]),
+        pieces=facts.get("pieces", False),
     )
     shared: dict[str, Any] = {
         "spec": spec,

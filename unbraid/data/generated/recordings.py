@@ -70,6 +70,7 @@ def load(config: Config) -> Corpus:
         ),
         "channels": CHANNELS,
         "group": "recording",
+        "pieces": True,
     }
     counts = (PIECES * config.train, PIECES * config.validation, PIECES * config.test)
     return series_corpus("toy-recordings", x, None, labels, counts=counts, facts=facts)

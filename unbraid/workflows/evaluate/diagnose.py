@@ -14,7 +14,9 @@ from unbraid.evaluation.protocols.diagnosis import diagnose as measure
 from unbraid.evaluation.protocols.probes import ProbeRow, probe
 from unbraid.evaluation.protocols.verdict import LEAKS, RECIPE, Advice, verdict
 from unbraid.files import write_text
+from unbraid.latents.recurrent import posterior_name
 from unbraid.methods import METHODS
+from unbraid.records import Spec
 from unbraid.runs.plan import Plan
 from unbraid.runs.recipes import RECOMMENDED
 from unbraid.runs.run import OpenedRun, RunLike, opened
@@ -24,6 +26,7 @@ Results = dict[str, Any]
 CENTRED = "centred"
 GO_ON = "`unbraid fit --resume RUN`"
 LONGER = "train longer: dynamic factors leave s last"
+LASTING = "try a new run with --set method.posterior=pooled, if it lasts for whole sequences"
 RISE = 32.0  # of the KL weight of s, which takes the motion out of s
 ONE_FRAME = "try a new run with --method dbse, whose s comes from one frame"
 FORGETFUL = next(name for name, cls in METHODS.items() if hasattr(cls.Config(), "static_steps"))
@@ -73,34 +76,36 @@ def diagnose(
 
 def sentences(run: OpenedRun, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
     """Return the verdict with advice that fits the run."""
-    return verdict(numbers, rows, advice_for(run.plan, run.corpus.spec.kind))
+    return verdict(numbers, rows, advice_for(run.plan, run.corpus.spec))
 
 
-def advice_for(plan: Plan, kind: str) -> Advice:
+def advice_for(plan: Plan, spec: Spec) -> Advice:
     """Return what to try next; it never names a setting that the run has.
 
     What each line was measured on, and how far that carries: docs/evaluate.md. Weights can change
     in a run that goes on (`unbraid fit --resume RUN --set ...`), a posterior needs a new one.
     """
     c = plan.method_config
+    posterior = posterior_name(c.posterior, spec) if hasattr(c, "posterior") else CENTRED
     weights = {
         code: f"method.{name}"
         for code, name in (("s", "w_kl_static"), ("d", "w_kl_dynamic"))
         if hasattr(c, name)
     }
     recommended = plan.preset.startswith(RECOMMENDED)
-    for_d = _less_static(plan, kind) if recommended else RECIPE
+    for_d = _less_static(c, posterior, spec.kind) if recommended else RECIPE
     if not hasattr(c, "static_steps"):
         return Advice(for_d, f"{RECIPE} with --method {FORGETFUL}", weights)
-    if kind != "video":
+    if spec.kind == "series" and posterior == CENTRED:
+        return Advice(for_d, LASTING, weights)
+    if spec.kind != "video":
         return Advice(for_d, LONGER, weights)
     return Advice(for_d, _less_dynamic(c) if recommended else RECIPE, weights)
 
 
-def _less_static(plan: Plan, kind: str) -> str:
+def _less_static(c: Any, posterior: str, kind: str) -> str:
     """Return what takes static factors out of d."""
-    c = plan.method_config
-    if getattr(c, "posterior", CENTRED) != CENTRED:
+    if posterior != CENTRED:
         less = " --set method.w_kl_dynamic=3" if kind == "audio" else ""
         return f"try a new run with --set method.posterior={CENTRED}{less}"
     if not hasattr(c, "w_kl_dynamic"):

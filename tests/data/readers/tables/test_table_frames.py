@@ -284,6 +284,7 @@ def test_recordings_of_a_data_set_are_cut_within_its_splits():
     corpus = from_dataset(dataset, options={"piece": 10, "window": 1})
     assert _sizes(corpus) == (5, 1, 2)
     assert corpus.test.label("name").tolist() == ["test, piece 0", "test, piece 1"]
+    assert corpus.spec.pieces  # though no two of them share a name
 
 
 def test_splits_of_other_names_are_refused():

@@ -296,6 +296,8 @@ def test_folders_named_after_the_splits_decide_them(folder):
 
 def test_pieces_of_a_file_stay_in_one_split(folder):
     corpus = load_data(str(folder), {"piece": 3})
+    assert corpus.spec.pieces
+    assert not load_data(str(folder)).spec.pieces
     parts = [set(corpus.split(part).label("name")) for part in ("train", "validation", "test")]
     assert len(corpus.train) == 20
     assert sum(map(len, parts)) == len(set.union(*parts)) == 12

@@ -43,6 +43,7 @@ def fill(rows: Gathered, config: Config, new: NewArray) -> dict[str, Any]:
         "channels": list(rows.columns.values),
         "labels": list(rows.labels),
         "window": window,
+        "pieces": bool(layout.number.any()),
         "skipped": layout.notes | notes,
     }
 

@@ -33,7 +33,7 @@ from unbraid.settings import as_table, build
 
 __all__ = ["Config", "from_dataset", "from_frame", "read"]
 
-VERSION = 1  # goes up when the same files are prepared in another way
+VERSION = 2  # goes up when the same files are prepared in another way
 LOOKED_AT = 10  # tables of a folder, to tell what the columns mean
 
 
@@ -280,5 +280,6 @@ def _collection(name: str, arrays: Arrays, facts: Mapping[str, Any], config: Con
         dynamic=dynamic,
         rate=float(facts["window"]),
         channels=tuple(facts["channels"]),
+        pieces=facts["pieces"],
         skipped=facts["skipped"],
     )
