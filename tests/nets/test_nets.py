@@ -56,6 +56,22 @@ def test_the_scale_of_a_series_has_a_floor():
     torch.testing.assert_close(log_var, wanted)
 
 
+def test_a_shared_scale_is_one_learned_number_a_channel():
+    net = replace(NET, shared_scale=True, tells_gaps=True)
+    decoder, z = (
+        decoder_for(spec("series", missing=True), net, 6),
+        Codes(torch.randn(2, 4), torch.randn(2, 3, 2)),
+    )
+    with torch.no_grad():
+        decoder.scale.copy_(torch.tensor([-1e4, 0.0, 1.0]))
+    x_hat = decoder(z)
+    assert x_hat.mean.shape == x_hat.log_var.shape == x_hat.observed_logits.shape == (2, 3, 4, 3)
+    scales = torch.tensor([0.0, math.log(2), math.log1p(math.e)]) + SMALLEST_SCALE
+    torch.testing.assert_close(x_hat.log_var, (2 * scales.log()).expand(2, 3, 4, 3))
+    x_hat.log_var.sum().backward()
+    assert (decoder.scale.grad[1:] > 0).all()
+
+
 def test_a_series_decoder_tells_what_is_observed_where_anything_can_be_missing():
     net, z = replace(NET, tells_gaps=True), Codes(torch.randn(2, 4), torch.randn(2, 3, 2))
     seen = decoder_for(spec("series", missing=True), net, 6)(z).observed_logits

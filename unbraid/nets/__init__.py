@@ -29,6 +29,7 @@ class NetConfig:
     audio_hidden: int = 256  # audio: the decoder's inner layer
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
     tells_gaps: bool = False  # series with missing values: which are observed is decoded, too
+    shared_scale: bool = False  # series: one scale a channel is learned, in place of one a value
     hidden: int = 256  # every recurrent net of posterior and prior
     prior_layers: int = 1  # LSTM layers of p(d_t | d_<t)
 
@@ -64,4 +65,6 @@ def decoder_for(spec: Spec, net: NetConfig, code: int) -> Decoder:
         return FrameDecoder(spec.frame, net.channels, code)
     if spec.kind == "audio":
         return AudioDecoder(spec.frame[0], code, net.audio_hidden)
-    return SeriesDecoder(spec, code, net.series_layers, tells_gaps=net.tells_gaps)
+    return SeriesDecoder(
+        spec, code, net.series_layers, tells_gaps=net.tells_gaps, shared_scale=net.shared_scale
+    )

@@ -3,7 +3,10 @@
 Departure: the papers leave open how the rows of a window become one vector: an LSTM of the last
 layer's size reads them. Where values can be missing, the rows are joined with what is observed.
 With `tells_gaps` the decoder says which values are observed, too: in a clinic what is measured, and
-how often, tells more of a patient than many a value. No paper does that.
+how often, tells more of a patient than many a value. No paper does that. With `shared_scale` every
+channel has one learned scale in place of one for every value (Rybkin et al., Simple and Effective
+VAE Training with Calibrated Decoders, ICML 2021): of few sequences, a scale of its own for every
+value is learned by heart.
 """
 
 from itertools import pairwise
@@ -51,11 +54,18 @@ class SeriesDecoder(nn.Module):
     """(s, d_t) -> mean and scale of every row of window t, and which values are observed."""
 
     def __init__(
-        self, spec: Spec, code: int, layers: tuple[int, ...], *, tells_gaps: bool = False
+        self,
+        spec: Spec,
+        code: int,
+        layers: tuple[int, ...],
+        *,
+        tells_gaps: bool = False,
+        shared_scale: bool = False,
     ) -> None:
         super().__init__()
         self.window, channels = spec.frame
-        self.outputs_per_value = 3 if tells_gaps and spec.missing else 2  # numbers for every value
+        self.scale = nn.Parameter(torch.zeros(channels)) if shared_scale else None
+        self.outputs_per_value = 1 + (not shared_scale) + (tells_gaps and spec.missing)
         self.root = nn.Sequential(nn.Linear(code, layers[0]), nn.Tanh())
         self.writer = nn.LSTM(layers[0], layers[0], batch_first=True)
         self.rows = _ladder(layers)
@@ -71,6 +81,7 @@ class SeriesDecoder(nn.Module):
         features = self.root(steps)[:, None].expand(-1, self.window, -1)  # (N, W, K)
         out = self.out(self.rows(self.writer(features)[0])).float()
         out = out.reshape(*z.shape[:2], *out.shape[1:]) if mask is None else out
-        mean, raw, *logits = out.chunk(self.outputs_per_value, -1)
+        mean, *others = out.chunk(self.outputs_per_value, -1)
+        raw = others.pop(0) if self.scale is None else self.scale.expand_as(mean)
         scale = nn.functional.softplus(raw) + SMALLEST_SCALE
-        return Prediction(mean, 2 * scale.log(), *logits)
+        return Prediction(mean, 2 * scale.log(), *others)
