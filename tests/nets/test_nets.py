@@ -58,10 +58,8 @@ def test_the_scale_of_a_series_has_a_floor():
 
 def test_a_shared_scale_is_one_learned_number_a_channel():
     net = replace(NET, shared_scale=True, tells_gaps=True)
-    decoder, z = (
-        decoder_for(spec("series", missing=True), net, 6),
-        Codes(torch.randn(2, 4), torch.randn(2, 3, 2)),
-    )
+    decoder = decoder_for(spec("series", missing=True), net, 6)
+    z = Codes(torch.randn(2, 4), torch.randn(2, 3, 2))
     with torch.no_grad():
         decoder.scale.copy_(torch.tensor([-1e4, 0.0, 1.0]))
     x_hat = decoder(z)

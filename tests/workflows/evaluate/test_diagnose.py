@@ -28,6 +28,9 @@ SETTINGS = [
     "training.batch_size=4",
 ]
 SMALL = ["data.train=12", "data.validation=4", "data.test=30"]
+VIDEO = Spec(name="v", kind="video", frame=(3, 64, 64), length=8)
+AUDIO = Spec(name="a", kind="audio", frame=(80,), length=20)
+SERIES = Spec(name="t", kind="series", frame=(12, 6), length=20)
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +53,6 @@ def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
     assert saved["diagnosis"]["static_units"]["total"] == 4
 
 
-VIDEO = Spec(name="v", kind="video", frame=(3, 64, 64), length=8)
-AUDIO = Spec(name="a", kind="audio", frame=(80,), length=20)
-SERIES = Spec(name="t", kind="series", frame=(12, 6), length=20)
-
-
 def _settings(advice: str) -> list[str]:
     return [word.strip(",") for word in advice.split() if "=" in word]
 
@@ -75,6 +73,8 @@ def test_advice_against_motion_in_s_is_the_recipe_then_another_method():
     for plan in (fast, pooled, before):
         assert "the recommended recipe" in advice_for(plan, VIDEO).s
     assert "--method dbse" in advice_for(make_plan("toy-sprites", "cdsvae"), VIDEO).s
+    auto = make_plan("toy-sprites", settings={"method": {"posterior": "auto"}})
+    assert "--method dbse" in advice_for(auto, VIDEO).s
     advice = advice_for(make_plan("toy-sprites", "dbse"), VIDEO).s
     assert "--method dsvae" in advice  # dbse has no `static_steps`
 

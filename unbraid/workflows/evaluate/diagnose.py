@@ -100,7 +100,7 @@ def advice_for(plan: Plan, spec: Spec) -> Advice:
         return Advice(for_d, LASTING, weights)
     if spec.kind != "video":
         return Advice(for_d, LONGER, weights)
-    return Advice(for_d, _less_dynamic(c) if recommended else RECIPE, weights)
+    return Advice(for_d, _less_dynamic(c, posterior) if recommended else RECIPE, weights)
 
 
 def _less_static(c: Any, posterior: str, kind: str) -> str:
@@ -114,9 +114,9 @@ def _less_static(c: Any, posterior: str, kind: str) -> str:
     return f"try {GO_ON} --set method.w_kl_dynamic={weight:g}, which leaves static factors to s"
 
 
-def _less_dynamic(c: Any) -> str:
+def _less_dynamic(c: Any, posterior: str) -> str:
     """Return what takes the motion of a video out of s."""
-    return ONE_FRAME if c.posterior == CENTRED and c.kl_static_rise >= RISE else RECIPE
+    return ONE_FRAME if posterior == CENTRED and c.kl_static_rise >= RISE else RECIPE
 
 
 def judged_sentences(judged: Results | None) -> list[str]:
