@@ -85,6 +85,20 @@ def test_dependent_codes_share_log_m_more_than_independent_ones():
     assert independent.item() == pytest.approx(math.log(size), rel=1e-5)
 
 
+def test_codes_likelier_under_two_other_sequences_earn_nothing():
+    # s of the first is 100 nats likelier under the second, its d under the third.
+    own = torch.full((3, 3), -1e4).fill_diagonal_(2.0)
+    s, d = own.clone(), own.clone()
+    s[0] = torch.tensor([-10.0, 90.0, -10.0])
+    d[0] = torch.tensor([-10.0, -10.0, 90.0])
+    s.requires_grad_()
+    value = static_dynamic(Densities(s, d), size=60)
+    # The formula would count log 2 - 100 + log(N M) for the first; the others have log(N M).
+    assert value.item() == pytest.approx(2 / 3 * math.log(60 * 3), rel=1e-5)
+    value.backward()
+    assert s.grad[0].abs().max() == 0
+
+
 def test_a_code_that_names_its_input_has_log_m_more_than_a_mute_one():
     n, size = 6, 60
     telling = torch.full((n, n), -1e4).fill_diagonal_(2.0)

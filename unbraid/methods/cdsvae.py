@@ -21,6 +21,7 @@ Departures:
 * Augmented views do not move the running statistics of BatchNorm: real sequences are normalised by
   those of real sequences (with both mixed, held-out errors are half as large again).
 * MWS takes the variance where the authors' code takes it for a standard deviation.
+* What one sequence adds to I(s; d) by MWS is never below 0 (`objectives/mutual.py`).
 """
 
 from dataclasses import dataclass, field

@@ -23,6 +23,7 @@ Departures:
 * `posterior="pooled"` and `"centred"` are our own; see `latents/recurrent.py`.
 * No gradient passes through the bank unless `bank_gradient` (1896 GFLOP per step); generated
   sequences do not move BatchNorm's running statistics.
+* I(s; d) by MWS as in C-DSVAE: what one sequence adds is never below 0.
 """
 
 from dataclasses import dataclass, field

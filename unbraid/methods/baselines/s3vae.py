@@ -17,7 +17,8 @@ Departures:
 * The signal comes from the data alone (`views/motion.py`): cells that change, quiet columns,
   channels that rise. The paper takes optical flow of a trained net, landmarks of faces, and for
   audio whether there is silence.
-* I(s; d) is that of the whole trajectory; the re-implementations average over steps.
+* I(s; d) is that of the whole trajectory, and what one sequence adds is never below 0; the
+  re-implementations average over steps.
 * λ, margin, code sizes and rates are not established: (1000, 100, 1) and m = 1 are those of one
   re-implementation, sizes those of C-DSVAE, whose networks are said to be the same.
 * Per-frame features do not depend on the order of frames, so the shuffled view reuses them.
