@@ -26,8 +26,13 @@ def save_figure(figure: "matplotlib.figure.Figure", path: Path, numbers: Mapping
     Returns:
         The path of the numbers.
     """
-    write_whole(path, lambda aside: figure.savefig(aside, dpi=DPI))
+    save_picture(figure, path)
     return save_numbers(path, numbers)
+
+
+def save_picture(figure: "matplotlib.figure.Figure", path: Path) -> None:
+    """Write a figure alone, where its numbers are kept elsewhere."""
+    write_whole(path, lambda aside: figure.savefig(aside, dpi=DPI))
 
 
 def save_numbers(path: Path, numbers: Mapping[str, Any]) -> Path:

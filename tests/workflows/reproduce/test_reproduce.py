@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from filelock import FileLock
+from matplotlib.figure import Figure
 from safetensors.torch import load_file
 
 from tests.stops import interrupt_at
@@ -269,3 +270,21 @@ def test_a_run_killed_before_its_first_checkpoint_is_made_again(toy: str, out: P
     again = reproduce(request)
     assert not again.failed
     assert [row["mean"] for row in again.rows] == [row["mean"] for row in wanted.rows]
+
+
+def test_merging_draws_the_picture_of_the_page_from_all_rows(toy: str, out: Path, monkeypatch):
+    table, picture = out / "results" / "results.json", out / "docs" / "images" / "results-toy.png"
+    drawn = []
+
+    def dots(rows: list[dict[str, Any]], targets: dict[str, float]) -> Figure:
+        drawn.append([row["method"] for row in rows])
+        return Figure()
+
+    monkeypatch.setattr("unbraid.workflows.reproduce.comparison.result_dots", dots)
+    reproduce(Request(name=toy, out=out / "a", rows=("dbse",), seeds=1, merge=table))
+    assert not picture.exists()  # no page of this one has a picture
+    picture.parent.mkdir(parents=True)
+    picture.touch()
+    reproduce(Request(name=toy, out=out / "b", rows=("raw",), seeds=1, merge=table))
+    assert drawn[-2:] == [["raw features", "DBSE"], ["raw features"]]
+    assert picture.stat().st_size > 0

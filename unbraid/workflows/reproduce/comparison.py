@@ -11,10 +11,10 @@ from unbraid.data.collection import PARTS
 from unbraid.evaluation.judge import check_judge, read_judge
 from unbraid.figures.charts.curves import read_curves, training_curves
 from unbraid.figures.charts.results import result_dots
-from unbraid.figures.save import save_figure
-from unbraid.files import read_ours
+from unbraid.figures.save import save_figure, save_picture
+from unbraid.files import read_json, read_ours
 from unbraid.settings import all_finite, at_least, closest, parse_sets
-from unbraid.workflows.reproduce.markdown import number, verdict
+from unbraid.workflows.reproduce.markdown import comparison_of, number, verdict
 from unbraid.workflows.reproduce.plan import (
     RAW,
     VARIANTS,
@@ -118,6 +118,7 @@ def reproduce(
     page = write_tables(all_rows, table)
     if request.merge is not None:
         page = merge_tables(all_rows, request.merge)
+        _redraw(comparison, request.variant, request.merge, page.parent / "docs" / "images")
     rows = [
         row for row in all_rows if row["protocol"] == protocol_words(comparison, request.variant)
     ]
@@ -129,8 +130,25 @@ def reproduce(
 
 def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
     """Draw the numbers of one protocol beside the published ones."""
-    targets = {m.name: m.target for m in comparison.metrics if m.target is not None}
-    save_figure(result_dots(rows, targets), path, {"rows": rows})
+    save_figure(result_dots(rows, comparison.targets), path, {"rows": rows})
+
+
+def _redraw(comparison: Comparison, variant: Variant, table: Path, images: Path) -> None:
+    """Draw the picture of a comparison's page anew, if it has one, from all rows of the table."""
+    picture = images / f"results-{comparison.name}.png"
+    if not picture.is_file():
+        return
+    protocol = protocol_words(comparison, variant).partition(":")[0]
+    order = [row.label for row in comparison.rows]
+    rows = [
+        row
+        for row in read_json(table)
+        if comparison_of(row) == comparison.given
+        and row["protocol"].partition(":")[0] == protocol
+        and row["method"] in order
+    ]
+    rows.sort(key=lambda row: order.index(row["method"]))
+    save_picture(result_dots(rows, comparison.targets), picture)
 
 
 def _draw_training(jobs: list[SeedRun], path: Path) -> None:

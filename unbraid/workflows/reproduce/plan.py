@@ -168,6 +168,11 @@ class Comparison:
         return tuple(m for m in self.metrics if m.target is not None) or self.metrics[:1]
 
     @property
+    def targets(self) -> dict[str, float]:
+        """Metric -> what the best method should reach."""
+        return {m.name: m.target for m in self.metrics if m.target is not None}
+
+    @property
     def judged(self) -> bool:
         """Whether a judge is needed."""
         return any(metric.by == "judge" for metric in self.metrics)
