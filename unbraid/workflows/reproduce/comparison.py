@@ -28,6 +28,7 @@ from unbraid.workflows.reproduce.scores import judge_of, trained_otherwise
 from unbraid.workflows.reproduce.table import (
     Result,
     merge_tables,
+    protocol_name,
     protocol_words,
     results,
     write_tables,
@@ -138,13 +139,13 @@ def _redraw(comparison: Comparison, variant: Variant, table: Path, images: Path)
     picture = images / f"results-{comparison.name}.png"
     if not picture.is_file():
         return
-    protocol = protocol_words(comparison, variant).partition(":")[0]
+    protocol = protocol_name(protocol_words(comparison, variant))
     order = [row.label for row in comparison.rows]
     rows = [
         row
         for row in read_json(table)
         if comparison_of(row) == comparison.given
-        and row["protocol"].partition(":")[0] == protocol
+        and protocol_name(row["protocol"]) == protocol
         and row["method"] in order
     ]
     rows.sort(key=lambda row: order.index(row["method"]))

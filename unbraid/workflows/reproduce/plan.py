@@ -271,7 +271,7 @@ def list_comparisons() -> list[dict[str, Any]]:
             "minutes": c.minutes,
             "protocols": ["paper", *(["authors"] if c.authors else [])],
             "published": c.where,
-            "targets": {m.name: m.target for m in c.metrics if m.target is not None},
+            "targets": c.targets,
         }
         for c in comparisons
     ]

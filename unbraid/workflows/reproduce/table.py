@@ -112,6 +112,11 @@ def protocol_words(comparison: Comparison, variant: Variant) -> str:
     return f"{protocol.name or variant}: {protocol.text}"
 
 
+def protocol_name(words: str) -> str:
+    """Return the name out of `protocol_words`; the sentence may be worded anew."""
+    return words.partition(":")[0]
+
+
 def command(
     comparison: Comparison, variant: Variant, row: Row, scores: Sequence[dict[str, Any]]
 ) -> str:
@@ -159,9 +164,8 @@ def merged(old: Sequence[Result], new: Sequence[Result]) -> list[Result]:
 
 
 def _key(row: Result) -> tuple[str, ...]:
-    """Return what a row is about; of the protocol its name, the part before the colon."""
-    protocol = str(row["protocol"]).partition(":")[0]
-    return (row["dataset"], protocol, row["method"], row["metric"])
+    """Return what a row is about; of the protocol its name alone."""
+    return (row["dataset"], protocol_name(str(row["protocol"])), row["method"], row["metric"])
 
 
 def _read_table(table: Path) -> list[Result]:
