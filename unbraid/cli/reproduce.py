@@ -21,6 +21,9 @@ def reproduce(
     ] = "",
     show: Annotated[bool, typer.Option("--list", help="Show the comparisons there are.")] = False,
     seeds: Annotated[int, typer.Option(help="Trainings of each row [the comparison's].")] = 0,
+    first_seed: Annotated[
+        int, typer.Option(help="Begin with this seed; --merge adds to the seeds of the table.")
+    ] = 0,
     epochs: Annotated[int, typer.Option(help="Epochs of each training [the comparison's].")] = 0,
     max_minutes: Annotated[
         float, typer.Option(help="Minutes at work of each training [the comparison's].")
@@ -59,6 +62,7 @@ def reproduce(
     request = Request(
         name=name,
         seeds=seeds,
+        first_seed=first_seed,
         epochs=epochs,
         max_minutes=max_minutes,
         protocol=protocol,

@@ -1,6 +1,7 @@
 """A comparison is planned, run, stopped, gone on with; its numbers are read once and kept."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,22 @@ def test_every_row_of_a_seed_comes_before_the_next_seed(toy: str, out: Path):
     assert jobs[2].plan.data.settings["train"] == 40
 
 
+def test_later_seeds_begin_where_they_are_told(toy: str, out: Path):
+    comparison = find_comparison(toy)
+    jobs = plan_jobs(Request(name=toy, out=out, first_seed=1, seeds=2, rows=("dbse",)), comparison)
+    assert [job.seed for job in jobs] == [1, 2]
+    jobs = plan_jobs(Request(name=toy, out=out, first_seed=1, rows=("dbse",)), comparison)
+    assert [job.seed for job in jobs] == [1]  # the comparison has two
+
+
+def test_a_row_may_have_epochs_of_its_own(toy: str, out: Path):
+    Path(toy).write_text(TOY.replace('name = "dbse",', 'name = "dbse", epochs = 4,'))
+    request = Request(name=toy, out=out, seeds=1, rows=("dsvae", "dbse"))
+    assert [job.budget.epochs for job in plan_jobs(request, find_comparison(toy))] == [0, 4]
+    shorter = replace(request, epochs=2)
+    assert [job.budget.epochs for job in plan_jobs(shorter, find_comparison(toy))] == [2, 2]
+
+
 def test_a_budget_of_epochs_is_the_same_for_every_row(toy: str, out: Path):
     text = TOY.replace("minutes = 5.0", "epochs = 2").replace(', "training.steps=6"', "")
     Path(toy).write_text(text.replace('"method.anchor=last"', '"training.epochs=9"'))
@@ -129,6 +146,7 @@ def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):
         "mean",
         "std",
         "seeds",
+        "values",
         "minutes",
         "epochs",
         "parameters",

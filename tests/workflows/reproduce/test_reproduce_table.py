@@ -186,3 +186,34 @@ def test_a_file_that_is_no_table_is_left_alone(tmp_path, text):
     with pytest.raises(ValueError, match="is no table of results"):
         merge_tables([], table)
     assert table.read_text() == text
+
+
+def of_dbse(folder: Path) -> Result:
+    return only(results(find_comparison("physionet"), folder), "DBSE", "mortality_auprc")
+
+
+@pytest.mark.parametrize("old", ["with values", "of an older table"])
+def test_seeds_made_later_are_added_to_those_of_the_table(folder, tmp_path, old):
+    every = of_dbse(folder)
+    first, later = tmp_path / "first", tmp_path / "later"
+    for seed, auprc in enumerate(AUPRC):
+        keep(first if seed == 0 else later, "dbse", seed, {"mortality_auprc": auprc})
+    before = of_dbse(first)
+    if old == "of an older table":
+        del before["values"]
+    (once,) = merged([before], [of_dbse(later)])
+    (twice,) = merged([once], [of_dbse(later)])
+    for row in (once, twice):
+        assert (row["seeds"], row["command"]) == (3, every["command"])
+        assert row["mean"] == pytest.approx(0.45)
+        assert row["std"] == pytest.approx(0.05)
+
+
+def test_seeds_that_leave_a_gap_or_have_other_epochs_are_refused(folder, tmp_path):
+    before = of_dbse(folder)
+    keep(tmp_path / "gap", "dbse", 5, {"mortality_auprc": 0.4})
+    with pytest.raises(ValueError, match="Make them with --first-seed 3"):
+        merged([before], [of_dbse(tmp_path / "gap")])
+    keep(tmp_path / "short", "dbse", 3, {"mortality_auprc": 0.4}, epochs=9.0)
+    with pytest.raises(ValueError, match="has 10 epochs and the new seeds 9"):
+        merged([before], [of_dbse(tmp_path / "short")])

@@ -43,7 +43,8 @@ class Request:
     """What is to be re-made, and how much of it."""
 
     name: str  # of a comparison, or a TOML file of one's own
-    seeds: int = 0  # 0: the comparison's
+    seeds: int = 0  # how many; 0: the comparison's
+    first_seed: int = 0  # larger: the seeds below are in the table to merge with
     epochs: int = 0  # of training for every run; 0: the comparison's
     max_minutes: float = 0.0  # likewise
     rows: tuple[str, ...] = ()  # empty: all
@@ -55,7 +56,7 @@ class Request:
 
     def __post_init__(self) -> None:
         all_finite(self)
-        at_least(self, 0, "seeds", "epochs", "max_minutes")
+        at_least(self, 0, "seeds", "first_seed", "epochs", "max_minutes")
         at_least(self, 1, "workers")
         if self.protocol not in VARIANTS:
             raise KeyError(
@@ -167,21 +168,21 @@ def plan_jobs(request: Request, comparison: Comparison) -> list[SeedRun]:
     """Return every run, all rows of a seed before the next; a wrong setting is told here."""
     rows = comparison.choose(request.rows)
     comparison.protocol(request.variant)
-    budget = Budget(
-        epochs=request.epochs or comparison.epochs,
-        minutes=request.max_minutes or comparison.minutes,
-    )
+    minutes = request.max_minutes or comparison.minutes
+    seeds = request.seeds or max(1, comparison.seeds - request.first_seed)
     jobs = [
         SeedRun(
             comparison=comparison,
             variant=request.variant,
             row=row,
             seed=seed,
-            budget=budget,
+            budget=Budget(
+                epochs=request.epochs or row.epochs or comparison.epochs, minutes=minutes
+            ),
             folder=request.out / comparison.name,
             device=request.device,
         )
-        for seed in range(request.seeds or comparison.seeds)
+        for seed in range(request.first_seed, request.first_seed + seeds)
         for row in rows
     ]
     for job in jobs:

@@ -51,6 +51,7 @@ class Row:
     method: str  # of the catalogue, or "raw"
     preset: str = ""  # empty: that of the protocol, of the comparison, or "paper"
     sets: tuple[str, ...] = ()  # what differs from the preset
+    epochs: int = 0  # of training, where a row has its own number; 0: the comparison's
     authors: tuple[str, ...] = ()  # what differs further in the authors' code
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from unbraid.data import data_title
@@ -21,11 +21,12 @@ from unbraid.workflows.reproduce.methods import (
     refresh,
 )
 from unbraid.workflows.reproduce.plan import TUNED, VARIANTS, Comparison, Metric, Row, Variant
+from unbraid.workflows.reproduce.pool import summary, with_earlier_seeds
 from unbraid.workflows.reproduce.runs import FORMAT
 from unbraid.workflows.reproduce.strengths import END, START, which_table
 
 Result = dict[str, Any]
-"""One number: dataset, protocol, method, metric, better, mean, std, seeds, minutes, epochs,
+"""One number: dataset, protocol, method, metric, better, mean, std, seeds, values, minutes, epochs,
 parameters, published, version, command."""
 
 
@@ -86,17 +87,18 @@ def _limit(scores: dict[str, Any]) -> tuple[int, float]:
 def _result(
     comparison: Comparison, variant: Variant, row: Row, metric: Metric, seeds: list[dict[str, Any]]
 ) -> Result:
-    values = [scores["scores"].get(metric.name, float("nan")) for scores in seeds]
-    mean, std = fmean(values), stdev(values) if len(values) > 1 else None
+    measured = {str(scores["seed"]): scores["scores"].get(metric.name) for scores in seeds}
+    values = {k: float(v) for k, v in measured.items() if v is not None and not isnan(v)}
+    complete = len(values) == len(measured)
+    pooled = summary(values) if complete else {"mean": None, "std": None, "seeds": len(seeds)}
     return {
         "dataset": data_title(comparison.data),
         "protocol": protocol_words(comparison, variant),
         "method": row.label,
         "metric": metric.name,
         "better": metric.better,
-        "mean": None if isnan(mean) else mean,
-        "std": None if std is None or isnan(std) else std,
-        "seeds": len(seeds),
+        **pooled,
+        "values": values if complete else {},
         "minutes": round(fmean(scores["cpu_minutes"] for scores in seeds), 3),
         "epochs": round(fmean(scores["epochs"] for scores in seeds), 2),
         "parameters": seeds[0]["parameters"],
@@ -157,9 +159,14 @@ def merge_tables(results: Sequence[Result], table: Path) -> Path:
 
 
 def merged(old: Sequence[Result], new: Sequence[Result]) -> list[Result]:
-    """Return all rows; of two for the same number the new one, in the place of the old."""
+    """Return all rows; of two for the same number the new one, in the place of the old.
+
+    A new row without the first seeds is added to those of the old one.
+    """
     every = {_key(row): row for row in old}
-    every.update({_key(row): row for row in new})
+    for row in new:
+        before = every.get(_key(row))
+        every[_key(row)] = with_earlier_seeds(before, row) if before else row
     return list(every.values())
 
 
