@@ -6,9 +6,8 @@ those of their seeds, 0 to n - 1, are kept as they are and later seeds are added
 
 from math import sqrt
 from statistics import fmean
-from typing import Any
 
-Result = dict[str, Any]
+from unbraid.workflows.reproduce.markdown import Result
 
 
 def summary(values: dict[str, float], earlier: Result | None = None) -> Result:
