@@ -303,6 +303,7 @@ def test_merging_draws_the_picture_of_the_page_from_all_rows(toy: str, out: Path
     assert not picture.exists()  # no page of this one has a picture
     picture.parent.mkdir(parents=True)
     picture.touch()
-    reproduce(Request(name=toy, out=out / "b", rows=("raw",), seeds=1, merge=table))
+    later = reproduce(Request(name=toy, out=out / "b", rows=("raw",), seeds=1, merge=table))
     assert drawn[-2:] == [["raw features", "DBSE"], ["raw features"]]
     assert picture.stat().st_size > 0
+    assert "(DBSE; wanted" in later.verdict  # of the table, not of this call alone

@@ -118,16 +118,30 @@ def reproduce(
         side_by_side(jobs, request.workers, done, say)
     all_rows = results(comparison, folder)
     page = write_tables(all_rows, table)
+    rows = _of_protocol(all_rows, comparison, request.variant)
+    table_rows = rows
     if request.merge is not None:
         page = merge_tables(all_rows, request.merge)
-        _redraw(comparison, request.variant, request.merge, page.parent / "docs" / "images")
-    rows = [
-        row for row in all_rows if row["protocol"] == protocol_words(comparison, request.variant)
-    ]
+        table_rows = _of_protocol(read_json(request.merge), comparison, request.variant)
+        _redraw(comparison, table_rows, page.parent / "docs" / "images")
     if any(row["mean"] is not None for row in rows):
         _draw(comparison, rows, folder / f"{request.variant}.png")
     _draw_training(jobs, folder / f"{request.variant}-training.png")
-    return Reproduced(page, verdict(comparison, rows), all_rows, failed)
+    return Reproduced(page, verdict(comparison, table_rows), all_rows, failed)
+
+
+def _of_protocol(table: list[Result], comparison: Comparison, variant: Variant) -> list[Result]:
+    """Return the rows of a comparison and protocol, in the order of the comparison."""
+    protocol = protocol_name(protocol_words(comparison, variant))
+    order = [row.label for row in comparison.rows]
+    rows = [
+        row
+        for row in table
+        if comparison_of(row) == comparison.given
+        and protocol_name(row["protocol"]) == protocol
+        and row["method"] in order
+    ]
+    return sorted(rows, key=lambda row: order.index(row["method"]))
 
 
 def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
@@ -135,22 +149,11 @@ def _draw(comparison: Comparison, rows: list[Result], path: Path) -> None:
     save_figure(result_dots(rows, comparison.targets), path, {"rows": rows})
 
 
-def _redraw(comparison: Comparison, variant: Variant, table: Path, images: Path) -> None:
-    """Draw the picture of a comparison's page anew, if it has one, from all rows of the table."""
+def _redraw(comparison: Comparison, rows: list[Result], images: Path) -> None:
+    """Draw the picture of a comparison's page anew, if it has one."""
     picture = images / f"results-{comparison.name}.png"
-    if not picture.is_file():
-        return
-    protocol = protocol_name(protocol_words(comparison, variant))
-    order = [row.label for row in comparison.rows]
-    rows = [
-        row
-        for row in read_json(table)
-        if comparison_of(row) == comparison.given
-        and protocol_name(row["protocol"]) == protocol
-        and row["method"] in order
-    ]
-    rows.sort(key=lambda row: order.index(row["method"]))
-    save_picture(result_dots(rows, comparison.targets), picture)
+    if picture.is_file():
+        save_picture(result_dots(rows, comparison.targets), picture)
 
 
 def _draw_training(jobs: list[SeedRun], path: Path) -> None:
