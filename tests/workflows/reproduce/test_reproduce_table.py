@@ -209,11 +209,11 @@ def test_seeds_made_later_are_added_to_those_of_the_table(folder, tmp_path, old)
         assert row["std"] == pytest.approx(0.05)
 
 
-def test_seeds_that_leave_a_gap_or_have_other_epochs_are_refused(folder, tmp_path):
+def test_seeds_that_leave_a_gap_or_have_another_budget_are_refused(folder, tmp_path):
     before = of_dbse(folder)
     keep(tmp_path / "gap", "dbse", 5, {"mortality_auprc": 0.4})
     with pytest.raises(ValueError, match="Make them with --first-seed 3"):
         merged([before], [of_dbse(tmp_path / "gap")])
-    keep(tmp_path / "short", "dbse", 3, {"mortality_auprc": 0.4}, epochs=9.0)
-    with pytest.raises(ValueError, match="has 10 epochs and the new seeds 9"):
+    keep(tmp_path / "short", "dbse", 3, {"mortality_auprc": 0.4}, max_minutes=1.0)
+    with pytest.raises(ValueError, match="unequal budgets"):
         merged([before], [of_dbse(tmp_path / "short")])

@@ -4,6 +4,7 @@ A row of a table keeps the value of every seed. Rows of older tables have mean a
 those of their seeds, 0 to n - 1, are kept as they are and later seeds are added to them.
 """
 
+import shlex
 from math import sqrt
 from statistics import fmean
 
@@ -50,10 +51,10 @@ def with_earlier_seeds(old: Result, new: Result) -> Result:
             f"{name}: the table has {old['seeds']} seeds and the new ones begin with seed {first}. "
             f"Make them with --first-seed {old['seeds']}. Nothing was merged."
         )
-    if old["epochs"] != new["epochs"]:
+    if _without_seeds(old) != _without_seeds(new):
         raise ValueError(
-            f"{name}: the table has {old['epochs']:g} epochs and the new seeds {new['epochs']:g}: "
-            "a mean over both means nothing. Nothing was merged."
+            f"{name}: the seeds of the table were made by `{old['command']}`, the new ones by "
+            f"`{new['command']}`: a mean over unequal budgets means nothing. Nothing was merged."
         )
     values = known | new["values"]
     minutes = fmean([old["minutes"], new["minutes"]], [there, len(new["values"])])
@@ -61,6 +62,13 @@ def with_earlier_seeds(old: Result, new: Result) -> Result:
     pooled = summary(values, earlier) | {"values": values, "minutes": round(minutes, 3)}
     pooled |= {"version": ", ".join(sorted(versions))}
     return new | pooled | ({"earlier": earlier} if earlier else {})
+
+
+def _without_seeds(row: Result) -> list[str]:
+    """Return the command of a row but for the number of seeds: comparison, row and budget."""
+    words = shlex.split(row["command"])
+    place = words.index("--seeds")
+    return words[:place] + words[place + 2 :]
 
 
 def _without_values(old: Result) -> Result | None:
