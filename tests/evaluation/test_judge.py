@@ -96,6 +96,28 @@ def test_a_judge_may_learn_some_factors_only(corpus: Corpus):
         Judge(corpus.spec, replace(TINY, factors=("skins",)))
 
 
+def test_a_deeper_judge_begins_as_the_shallow_one_plus_what_its_layers_add(corpus: Corpus):
+    config = JudgeConfig(reader="attention", channels=(4, 6, 8))
+    shallow, deep = Judge(corpus.spec, config), Judge(corpus.spec, replace(config, depth=3))
+    blocks = [layer for layer in deep.reader.pyramid if hasattr(layer, "added")]
+    assert len(blocks) == 4  # two after each of two halvings
+    kept = [layer for layer in deep.reader.pyramid if not hasattr(layer, "added")]
+    for new, old in zip(kept, shallow.reader.pyramid, strict=True):
+        new.load_state_dict(old.state_dict())
+    for part in ("score", "value"):
+        getattr(deep.reader, part).load_state_dict(getattr(shallow.reader, part).state_dict())
+    deep.heads.load_state_dict(shallow.heads.state_dict())
+    batch = corpus.test.take(slice(0, 3))
+    deep.eval(), shallow.eval()
+    assert not np.allclose(deep.predict(batch)["skin"], shallow.predict(batch)["skin"])
+    for block in blocks:  # nothing added
+        torch.nn.init.zeros_(block.added[1].weight)
+    for name, p in deep.predict(batch).items():
+        np.testing.assert_allclose(p, shallow.predict(batch)[name], atol=1e-6)
+    with pytest.raises(ValueError, match="depth"):
+        JudgeConfig(depth=0)
+
+
 def test_attention_is_for_video():
     spec = load_data("toy-series", {"train": 4, "validation": 2, "test": 2}).spec
     with pytest.raises(ValueError, match=r"toy-series is series\. Use judge\.reader=recurrent"):
@@ -325,3 +347,21 @@ def test_distorted_sequences_keep_their_middle_and_change_alike_in_all_frames():
     first[:, 1] = x[:, 0]
     other = distorted(first, 0.3, np.random.default_rng(0))
     assert torch.equal(other[:, 0], other[:, 1])  # its frames alike
+
+
+def test_elastic_distortion_shifts_pixels_by_its_deviation_and_frames_alike():
+    ramp = torch.arange(64.0).expand(200, 2, 1, 64, 64)  # a value is the column it came from
+    other = distorted(ramp, 0.0, np.random.default_rng(0), elastic=1.5)
+    assert torch.equal(other[:, 0], other[:, 1])
+    inner = (other - ramp)[:, 0, 0, 8:-8:8, 8:-8:8]  # away from the border, which brings zeros
+    assert inner.std().item() == pytest.approx(1.5, rel=0.25)  # smooth between its nodes
+    assert inner.mean().abs() < 0.1
+    near = (other - ramp)[:, 0, 0, 30, 30:32]
+    assert (near[:, 0] - near[:, 1]).std() < 0.5  # neighbours move together
+    torch.testing.assert_close(distorted(ramp, 0.0, np.random.default_rng(0)), ramp)
+
+
+def test_a_distortion_where_there_are_no_pixels_is_refused():
+    spec = load_data("toy-series", {"train": 20}).spec
+    with pytest.raises(ValueError, match="move pixels"):
+        Judge(spec, JudgeConfig(distortion=0.1))

@@ -168,5 +168,5 @@ def test_a_judge_as_asked_for_is_not_spoken_of():
     old = {"config": {**has, "channels": [16, 32], "max_steps": 500}}
     assert trained_otherwise(old, asked) == [
         "channels [16, 32] instead of [24, 64, 128]",
-        "max_steps 500 instead of 8000",
+        "max_steps 500 instead of 7000",
     ]

@@ -47,6 +47,7 @@ class JudgeConfig:
     features: int = 128  # video, recurrent: size of a frame's feature vector
     hidden: int = 128  # recurrent: of the LSTM, each direction
     heads: int = 4  # attention
+    depth: int = 1  # attention: 3 x 3 convolutions after every halving but the first
     lr: float = 2e-3  # at its highest; rises for a tenth of the steps, then falls as a cosine
     optimizer: Literal["adam", "muon"] = "adam"
     precision: Precision = "auto"  # auto: bf16 where it is native, else fp32
@@ -57,6 +58,7 @@ class JudgeConfig:
     # video: random turn, shear and zoom of a sequence while it learns, as a share of its size; for
     # factors that do not change by it
     distortion: float = 0.0
+    elastic: float = 0.0  # video: deviation of smooth random shifts while it learns, in pixels
     max_epochs: int = 40
     max_steps: int = 1000  # optimiser steps at most, whatever the number of epochs
     patience: int = 6  # epochs without a better validation loss
@@ -66,8 +68,10 @@ class JudgeConfig:
         all_finite(self)
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
-        at_least(self, 1, "features", "hidden", "heads", "max_epochs", "max_steps", "patience")
-        at_least(self, 0, "minutes", "window", "distortion")
+        at_least(
+            self, 1, "features", "hidden", "heads", "depth", "max_epochs", "max_steps", "patience"
+        )
+        at_least(self, 0, "minutes", "window", "distortion", "elastic")
         at_least(self, 2, "batch_size")
 
 
@@ -76,6 +80,11 @@ class Judge(nn.Module):
 
     def __init__(self, spec: Spec, config: JudgeConfig) -> None:
         super().__init__()
+        if (config.distortion or config.elastic) and spec.kind != "video":
+            raise ValueError(
+                f"judge.distortion and judge.elastic move pixels, and {spec.name} is {spec.kind}. "
+                "Set both to 0."
+            )
         self.spec, self.config = spec, config
         self.factors = judged_factors(spec, config.factors)
         self.reader = _reader_for(spec, config)
@@ -113,7 +122,7 @@ class Judge(nn.Module):
 def _reader_for(spec: Spec, config: JudgeConfig) -> RecurrentReader | AttentionReader:
     c = config
     if c.reader == "attention":
-        return AttentionReader(spec, c.channels, c.heads)
+        return AttentionReader(spec, c.channels, c.heads, c.depth)
     net = NetConfig(channels=c.channels, features=c.features, hidden=c.hidden)
     return RecurrentReader(spec, net)
 
@@ -214,12 +223,12 @@ class _Training:
         batch = split.take(slice(None), next(self.judge.parameters()).device)
         steps = self.seen(batch) if self.judge.training else slice(None)
         batch = batch.steps(steps)
-        if self.judge.config.distortion and self.judge.training:
-            batch = batch.with_x(distorted(batch.x, self.judge.config.distortion, self.draws))
+        c = self.judge.config
+        if self.judge.training and (c.distortion or c.elastic):
+            batch = batch.with_x(distorted(batch.x, c.distortion, self.draws, c.elastic))
         total = batch.x.new_zeros(())
         device = batch.x.device
-        precision, kind = self.judge.config.precision, self.judge.spec.kind
-        with autocast(device, number_format(precision, device, kind)):
+        with autocast(device, number_format(c.precision, device, self.judge.spec.kind)):
             predictions = self.judge(batch)
         for name, logits in predictions.items():
             labels = torch.as_tensor(split.label(name), device=logits.device).long()

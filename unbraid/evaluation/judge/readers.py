@@ -20,6 +20,7 @@ from unbraid.records import Batch, Spec, per_step
 
 StepFeatures = Float[Tensor, "B T H"]
 SequenceFeatures = Float[Tensor, "B K"]
+ELASTIC_STEP = 8  # pixels between independent shifts of an elastic distortion
 
 
 class RecurrentReader(nn.Module):
@@ -48,7 +49,7 @@ class AttentionReader(nn.Module):
 
     places: Tensor
 
-    def __init__(self, spec: Spec, channels: tuple[int, ...], heads: int) -> None:
+    def __init__(self, spec: Spec, channels: tuple[int, ...], heads: int, depth: int = 1) -> None:
         super().__init__()
         if spec.kind != "video":
             raise ValueError(
@@ -59,6 +60,7 @@ class AttentionReader(nn.Module):
         for fan_in, fan_out in pairwise(channels):
             layers += _layer(halving(fan_in, fan_out, bias=False))
             layers += _layer(nn.Conv2d(fan_out, fan_out, 3, padding=1, bias=False))
+            layers += [_Residual(fan_out) for _ in range(depth - 1)]
         self.pyramid = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         size = channels[-1]
         self.score, self.value = nn.Conv2d(size, heads, 1), nn.Conv2d(size, size, 1)
@@ -83,6 +85,19 @@ class AttentionReader(nn.Module):
         inner = self.pyramid(x.contiguous(memory_format=torch.channels_last))
         read = torch.cat([self.score(inner), self.value(inner).relu()], 1)
         return rearrange(read, "N K H W -> N (H W) K")
+
+
+class _Residual(nn.Module):
+    """relu(x + what a 3 x 3 convolution adds to it)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.added = nn.Sequential(
+            nn.Conv2d(size, size, 3, padding=1, bias=False), nn.BatchNorm2d(size)
+        )
+
+    def forward(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N C H W"]:
+        return (x + self.added(x)).relu()
 
 
 def _layer(convolution: nn.Module) -> list[nn.Module]:
@@ -114,15 +129,33 @@ def _attend_in_steps(
 
 
 def distorted(
-    x: Float[Tensor, "B T C H W"], strength: float, draws: np.random.Generator
+    x: Float[Tensor, "B T C H W"],
+    strength: float,
+    draws: np.random.Generator,
+    elastic: float = 0.0,
 ) -> Float[Tensor, "B T C H W"]:
     """Return sequences turned, sheared and zoomed about the middle, each in a way of its own.
 
-    The frames of a sequence are distorted alike. What comes in from outside is zero.
+    The frames of a sequence are distorted alike. What comes in from outside is zero. `elastic` adds
+    a smooth field of shifts, independent normal draws about every `ELASTIC_STEP` pixels with that
+    deviation in pixels (Simard et al., ICDAR 2003).
     """
     change = strength * draws.uniform(-1, 1, (len(x), 2, 2))
     matrix = np.concatenate([np.eye(2) + change, np.zeros((len(x), 2, 1))], 2)
     theta = torch.as_tensor(matrix, dtype=x.dtype, device=x.device)
     frames = x.flatten(1, 2)  # (B, T C, H, W)
     grid = nn.functional.affine_grid(theta, list(frames.shape), align_corners=False)
+    if elastic:
+        grid = grid + _shifts((frames.shape[-2], frames.shape[-1]), len(x), elastic, draws).to(grid)
     return nn.functional.grid_sample(frames, grid, align_corners=False).reshape(x.shape)
+
+
+def _shifts(
+    frame: tuple[int, int], count: int, elastic: float, draws: np.random.Generator
+) -> Float[Tensor, "B H W 2"]:
+    """Return smooth random shifts in the units of `grid_sample`, where a frame is 2 wide."""
+    coarse = [max(4, round(size / ELASTIC_STEP) + 1) for size in frame]
+    scale = elastic * 2 / np.array(frame[::-1])[:, None, None]  # x, then y
+    nodes = torch.as_tensor(scale * draws.standard_normal((count, 2, *coarse)))
+    field = nn.functional.interpolate(nodes, size=frame, mode="bicubic", align_corners=True)
+    return rearrange(field, "B two H W -> B H W two")
