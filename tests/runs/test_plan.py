@@ -140,15 +140,19 @@ def test_own_data_take_the_recipe_of_their_kind(data: str):
     assert make_plan(data).preset == "recommended/video"
 
 
+# Sizes of their own, with the reason; all others have those of the recipe.
+OWN_HIDDEN = {("diffsda", "audio"): 128}  # as measured on speech: a quarter of the paper's width
+
+
 @pytest.mark.parametrize("method", sorted({Path(file).stem for file in FILES} - {"placed"}))
 @pytest.mark.parametrize("kind", RECIPES)
 def test_another_method_takes_the_training_and_nets_of_the_recipe(method: str, kind: str):
     recipe, other = (make_plan("x", m, kind=kind) for m in (RECIPES[kind].method, method))
     assert other.preset == f"recommended/{kind}"
     assert other.training == recipe.training
-    nets = (plan.method_config.net for plan in (other, recipe))
-    same = {(net.hidden, net.channels if kind == "video" else ()) for net in nets}
-    assert len(same) == 1
+    net, recipe_net = (plan.method_config.net for plan in (other, recipe))
+    assert net.hidden == OWN_HIDDEN.get((method, kind), recipe_net.hidden)
+    assert kind != "video" or net.channels == recipe_net.channels
 
 
 def test_the_papers_values_have_a_name():
