@@ -141,6 +141,23 @@ def test_raw_values_are_a_reference_with_gaps_as_zeros_and_flags():
     assert (part.d[..., :4][part.d[..., 4:] == 0] == 0).all()
     assert not part.mask[:, 4].any()
     assert _scores(predict_target(parts, ILL, predictor="linear"))["accuracy"] == 1.0
+    bare = raw_examples(split.select(slice(0, 20)), ILL, flags=False)
+    np.testing.assert_array_equal(bare.d, part.d[..., :4])
+
+
+def test_few_examples_are_learned_in_many_small_batches():
+    """Months on a circle, under a nuisance twice as large that s tells, too."""
+    rng = np.random.default_rng(0)
+    month, angle = Factor(name="month", classes=12), 2 * np.pi * np.arange(12) / 12
+    circle = np.stack([np.cos(angle), np.sin(angle)], 1)
+
+    def part(n: int) -> Examples:
+        target, nuisance = np.arange(n) % 12, 2 * rng.normal(size=(n, 2))
+        s = np.concatenate([circle[target] + nuisance, nuisance], 1).astype(np.float32)
+        return Examples("s", s, np.zeros((n, 3, 0), np.float32), np.ones((n, 3), bool), target)
+
+    parts = [part(n) for n in (360, 60, 120)]
+    assert _scores(predict_target(parts, month, seeds=1))["accuracy"] >= 0.9
 
 
 def test_a_code_can_be_used_alone():

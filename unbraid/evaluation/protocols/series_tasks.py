@@ -57,11 +57,17 @@ def code_examples(
     return Examples(source, s, d, codes.mask, split.label(factor.name))
 
 
-def raw_examples(split: Split, factor: Factor) -> Examples:
-    """Return the data as a model sees them: standardised, zeros and a flag where unobserved."""
+def raw_examples(split: Split, factor: Factor, *, flags: bool = True) -> Examples:
+    """Return the data, standardised, zero where unobserved.
+
+    Args:
+        split: of the data.
+        factor: the target.
+        flags: join what is observed, as models see it. The published rows do not.
+    """
     batch = split.take(slice(None))
     x = batch.x.where(batch.valid, 0.0).flatten(2).numpy()
-    if batch.observed is not None:
+    if flags and batch.observed is not None:
         x = np.concatenate([x, batch.observed.flatten(2).numpy()], -1, dtype=np.float32)
     empty = np.zeros((len(x), 0), np.float32)
     return Examples("raw", empty, x, batch.mask.numpy(), split.label(factor.name))

@@ -119,7 +119,7 @@ class RunMetrics:
     def _examples(self, split: str, factor: Any, code: Any) -> Examples:
         rows = self.corpus.split(split)
         if self.method is None:
-            return raw_examples(rows, factor)
+            return raw_examples(rows, factor, flags=False)  # as the published rows
         return code_examples(self.codes(split), rows, factor, use=code)
 
 
