@@ -3,9 +3,9 @@
 * "net": an LSTM of 32 over d, its last state joined with s, 16 ReLU units, dropout 0.5; 40
   epochs, rate 1e-3, gradients clipped at 1, the epoch of the best validation loss kept. With no
   steps to read (targets per step, where (s, d_t) is one vector; codes of s alone): 32 ReLU units.
-  Fewer than 640 examples: up to 200 epochs with batches of 10, as the authors have on Air Quality
-  (40 epochs with batches of 64 are 240 steps there, too few to learn twelve months), ended after
-  40 epochs without a better validation loss.
+  Fewer than 640 examples of classes: up to 200 epochs with batches of 10, as the authors have on
+  Air Quality (40 epochs with batches of 64 are 240 steps there, too few to learn twelve months),
+  ended after 40 epochs without a better validation loss.
 * "linear" (logistic or ridge; strength chosen) and "boosted" (gradient-boosted trees; number of
   trees chosen) on s joined with mean and last of d. They draw nothing: one fit, std 0.
 
@@ -30,7 +30,7 @@ from unbraid.seeding import seed_draws
 Predictor = Literal["net", "linear", "boosted"]
 Array = NDArray[Any]
 EPOCHS, RATE, CLIP, BATCH = 40, 1e-3, 1.0, 64
-FEW, FEW_EPOCHS, FEW_BATCH = 640, 200, 10  # where there are fewer examples than FEW
+FEW, FEW_EPOCHS, FEW_BATCH = 640, 200, 10  # for classes, where there are fewer examples than FEW
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)  # of the linear predictors, tried on validation
 TREES = 100  # at most
 
@@ -90,7 +90,7 @@ def _fit_net(parts: list[Examples], classes: int, seed: int) -> Array:
         seed_draws(seed, "use")
         net = _Net(train[0].shape[1], train[1].shape[2], classes or 1)
         optimiser = torch.optim.Adam(net.parameters(), lr=RATE)
-        epochs, batch = _schedule(len(y))
+        epochs, batch = _schedule(len(y), classes)
         best_epoch = 0
         for epoch in range(epochs):
             for rows in torch.randperm(len(y)).split(batch):
@@ -110,13 +110,13 @@ def _fit_net(parts: list[Examples], classes: int, seed: int) -> Array:
     return outputs
 
 
-def _schedule(examples: int) -> tuple[int, int]:
+def _schedule(examples: int, classes: int) -> tuple[int, int]:
     """Return epochs and batch size, which grows with the number of examples.
 
-    >>> _schedule(367), _schedule(1190), _schedule(10_000)
-    ((200, 10), (40, 64), (40, 156))
+    >>> _schedule(367, 12), _schedule(367, 0), _schedule(1190, 2), _schedule(10_000, 2)
+    ((200, 10), (40, 64), (40, 64), (40, 156))
     """
-    if examples < FEW:
+    if classes and examples < FEW:
         return FEW_EPOCHS, FEW_BATCH
     return EPOCHS, max(BATCH, examples // BATCH)
 
