@@ -137,6 +137,14 @@ def test_2016_is_test_and_validation_is_cut_from_the_rest(cache):
 
 
 @pytest.mark.data
+def test_another_test_year_leaves_2016_out_of_every_split(cache):
+    corpus = load_data("air-quality", {"test_year": 2014})
+    assert set(corpus.test.label("year")) == {2014}
+    rest = {int(y) for part in PARTS[:2] for y in corpus.split(part).label("year")}
+    assert rest == {2013, 2015, 2017}
+
+
+@pytest.mark.data
 def test_cut_by_month_keeps_the_weather_of_a_month_on_one_side(cache):
     def months(split) -> set[int]:
         return set((split.label("year") * 12 + split.label("month")).tolist())
@@ -268,6 +276,7 @@ def test_without_files_and_cache_the_message_says_what_to_do():
     ("setting", "message"),
     [
         ({"cut": "station"}, "cut must be one of sequence, month"),
+        ({"test_year": 2017}, "test_year must be one of 2013, 2014, 2015, 2016"),
         ({"window": 0}, "window must be at least 1"),
         ({"window": 700}, "window must be at most 672"),
         ({"validation": 1.0}, "validation must lie between 0 and 1"),
