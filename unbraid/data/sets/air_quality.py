@@ -103,7 +103,7 @@ class Config:
     window: int = 24  # hours of a step
     cut: Literal["sequence", "month"] = "sequence"  # what validation keeps together: see above
     test_year: Literal[2013, 2014, 2015, 2016] = 2016  # another: 2016 is in no split
-    validation: float = 0.15  # share of what is not of 2016
+    validation: float = 0.15  # share of what is neither test nor of 2016
     broken: float = 0.1  # share of missing or unreadable stations above which preparation stops
     seed: int = 0  # decides what validates
 
