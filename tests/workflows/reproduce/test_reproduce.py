@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import load_file
 
 from tests.stops import interrupt_at
+from unbraid.files import read_json
 from unbraid.rows import read_rows
 from unbraid.workflows.reproduce import runs as reproduce_runs
 from unbraid.workflows.reproduce import workers as reproduce_workers
@@ -307,3 +308,12 @@ def test_merging_draws_the_picture_of_the_page_from_all_rows(toy: str, out: Path
     assert drawn[-2:] == [["raw features", "DBSE"], ["raw features"]]
     assert picture.stat().st_size > 0
     assert "(DBSE; wanted" in later.verdict  # of the table, not of this call alone
+
+
+def test_only_the_rows_that_were_asked_for_are_merged(toy: str, out: Path):
+    table = out / "results.json"
+    reproduce(Request(name=toy, out=out, rows=("dbse",), seeds=1))
+    reproduce(Request(name=toy, out=out, rows=("raw",), seeds=1, merge=table))
+    assert {row["method"] for row in read_json(table)} == {"raw features"}
+    reproduce(Request(name=toy, out=out, seeds=1, rows=("dbse",), merge=table))
+    assert {row["method"] for row in read_json(table)} == {"raw features", "DBSE"}

@@ -121,7 +121,8 @@ def reproduce(
     rows = _of_protocol(all_rows, comparison, request.variant)
     table_rows = rows
     if request.merge is not None:
-        page = merge_tables(all_rows, request.merge)
+        labels = {row.label for row in comparison.choose(request.rows)}
+        page = merge_tables([row for row in all_rows if row["method"] in labels], request.merge)
         table_rows = _of_protocol(read_json(request.merge), comparison, request.variant)
         _redraw(comparison, table_rows, page.parent / "docs" / "images")
     if any(row["mean"] is not None for row in rows):
