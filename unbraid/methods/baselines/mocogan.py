@@ -21,23 +21,26 @@ Departures:
 * Critics are our encoders with a head, of any kind of data and length; the authors' 3-D
   convolutions need 13 to 16 frames. Pixels are in [0, 1]; no categories.
 * Generator and critics make their steps at the same time; the authors' take turns.
+* With `net.shrink` the encoder and the critic of sequences look at shrunk frames, the critic of
+  steps at whole ones.
 * Generated sequences get lengths and gaps of the real ones, or critics would look at these.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unbraid.latents.recurrent import PooledPosterior
+from unbraid.latents.recurrent import PooledPosterior, some_steps
 from unbraid.methods.base import Method, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.critic import SequenceCritic, StepCritic
 from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
 from unbraid.objectives.elbo import reconstruction_error
 from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place, chosen_steps
+from unbraid.settings import at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,7 @@ class MoCoGANConfig:
 
     static_dim: int = 50
     dynamic_dim: int = 10
+    critic_steps: int = 1  # steps of a sequence that the critic of steps sees, drawn anew; 0 = all
     instance_noise: float = 0.0  # standard deviation of noise on what critics see
     w_step: float = 1.0
     w_sequence: float = 1.0
@@ -56,8 +60,7 @@ class MoCoGANConfig:
 
     def __post_init__(self) -> None:
         check_sizes(self)
-        if self.instance_noise < 0:
-            raise ValueError(f"instance_noise must not be negative, got {self.instance_noise}.")
+        at_least(self, 0, "critic_steps", "instance_noise")
 
 
 class MoCoGAN(Method):
@@ -86,7 +89,8 @@ class MoCoGAN(Method):
         self.posterior = PooledPosterior(self.encoder.features, *sizes, net.hidden)
         self.motion = nn.GRU(c.dynamic_dim, c.dynamic_dim, batch_first=True)
         self.decoder = decoder or decoder_for(spec, net, sum(sizes))
-        self.step_critic = StepCritic(encoder_for(spec, net), net.hidden)
+        # The critic of steps sees every pixel: a pattern that no critic sees, the generator keeps.
+        self.step_critic = StepCritic(encoder_for(spec, replace(net, shrink=1)), net.hidden)
         self.sequence_critic = SequenceCritic(encoder_for(spec, net), net.hidden)
 
     def encode(self, batch: Batch) -> Codes:
@@ -108,17 +112,19 @@ class MoCoGAN(Method):
         fake = Batch(back_in_place(self._generate(z, batch), mask), mask, batch.observed)
         codes = Codes(z.s, z.d.detach())
         real, generated = self._noised(batch), self._noised(fake)
+        shown = some_steps(mask, c.critic_steps) if c.critic_steps else mask
         with frozen_statistics(self.step_critic, self.sequence_critic):
-            step_logits = frozen(self.step_critic)(generated)
+            step_logits = frozen(self.step_critic)(replace(generated, mask=shown))
             sequence_logits = frozen(self.sequence_critic)(generated)
-        unmade = generated.with_x(generated.x.detach())
-        steps = critic_loss(self.step_critic(real), self.step_critic(unmade), mask)
-        whole = critic_loss(self.sequence_critic(real), self.sequence_critic(unmade))
+        detached = generated.with_x(generated.x.detach())
+        real_steps, fake_steps = (replace(part, mask=shown) for part in (real, detached))
+        steps = critic_loss(self.step_critic(real_steps), self.step_critic(fake_steps), shown)
+        whole = critic_loss(self.sequence_critic(real), self.sequence_critic(detached))
         inference = self._inference(codes, fake.with_x(fake.x.detach()))
         with torch.no_grad(), frozen_statistics(self.encoder, self.decoder):
             errors = reconstruction_error(self.decoder(self.encode(batch), mask), batch)
         return {
-            "adversarial_step": (c.w_step, generator_loss(step_logits, mask)),
+            "adversarial_step": (c.w_step, generator_loss(step_logits, shown)),
             "adversarial_sequence": (c.w_sequence, generator_loss(sequence_logits)),
             "critic_step": (c.w_critic, steps),
             "critic_sequence": (c.w_critic, whole),
