@@ -3,8 +3,10 @@ import math
 import pytest
 import torch
 
-from tests.conformance.toys import KINDS, toy_batch, toy_method
-from unbraid.methods.baselines.mocogan import MoCoGANConfig
+from tests.conformance.toys import KINDS, toy_batch, toy_method, toy_spec
+from unbraid.methods.baselines.mocogan import MoCoGAN, MoCoGANConfig
+from unbraid.nets import NetConfig
+from unbraid.nets.critic import StepCritic
 from unbraid.training.module import parameter_groups
 
 
@@ -61,6 +63,33 @@ def test_means_are_paths_without_noise_after_their_start():
     other = method.sample(3, 4)
     assert torch.equal(one.s, other.s)
     assert not torch.equal(one.d, other.d)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_critic_of_steps_sees_as_many_steps_of_every_sequence_as_it_is_told(kind, monkeypatch):
+    method, batch = toy_method("mocogan", kind, critic_steps=2), toy_batch(kind)
+    masks = []
+    forward = StepCritic.forward
+    monkeypatch.setattr(
+        StepCritic, "forward", lambda self, x: masks.append(x.mask) or forward(self, x)
+    )
+    method.loss(batch, 0)
+    assert len(masks) == 3  # for the generator; real and generated steps for the critic
+    for mask in masks:
+        assert torch.equal(mask.sum(1), batch.mask.sum(1).clamp(max=2))
+        assert not (mask & ~batch.mask).any()
+
+
+def test_the_critic_of_steps_sees_whole_pixels_where_the_encoder_looks_at_shrunk_frames():
+    net = NetConfig(channels=(4, 8), features=8, hidden=8, shrink=2)
+    method = MoCoGAN(toy_spec("video"), MoCoGANConfig(net=net))
+    assert method.step_critic.encoder.shrink == 1
+    assert method.encoder.shrink == method.sequence_critic.encoder.shrink == 2
+
+
+def test_a_negative_number_of_steps_is_refused():
+    with pytest.raises(ValueError, match="critic_steps must not be negative"):
+        MoCoGANConfig(critic_steps=-1)
 
 
 def test_negative_noise_is_refused():
