@@ -7,6 +7,7 @@ from tests.conformance.toys import KINDS, toy_batch, toy_method, toy_spec
 from unbraid.methods.baselines.mocogan import MoCoGAN, MoCoGANConfig
 from unbraid.nets import NetConfig
 from unbraid.nets.critic import StepCritic
+from unbraid.objectives.adversarial import gradient_penalty
 from unbraid.training.module import parameter_groups
 
 
@@ -63,6 +64,27 @@ def test_means_are_paths_without_noise_after_their_start():
     other = method.sample(3, 4)
     assert torch.equal(one.s, other.s)
     assert not torch.equal(one.d, other.d)
+
+
+def test_the_penalty_is_half_the_squared_slope_of_a_critic():
+    x = torch.tensor([[[3.0], [1.0]], [[0.0], [2.0]]], requires_grad=True)  # (B, T, F)
+    logits = (x * torch.tensor([[[2.0], [1.0]]])).sum((1, 2))
+    assert gradient_penalty(logits, x).item() == pytest.approx((2.0**2 + 1.0**2) / 2)
+    with torch.no_grad():
+        assert gradient_penalty(logits, x).item() == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_penalty_moves_critics_only_and_validation_does_without_it(kind):
+    method, batch = toy_method("mocogan", kind, w_gradient_penalty=2.0), toy_batch(kind)
+    weight, value = method.loss(batch, 0)["gradient_penalty"]
+    assert weight == 2.0
+    assert value.item() > 0
+    value.backward()
+    moved = {name.split(".")[0] for name, p in method.named_parameters() if p.grad is not None}
+    assert moved == {"step_critic", "sequence_critic"}
+    with torch.inference_mode():
+        assert method.eval().loss(batch, 0)["gradient_penalty"][1].item() == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,6 +7,7 @@ row then moves its own player only, with one backward pass and one optimiser.
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -31,6 +32,18 @@ def critic_loss(
 def generator_loss(fake: Float[Tensor, "*N"], valid: Bool[Tensor, "*N"] | None = None) -> Scalar:
     """Return BCE(D(fake), 1) of logits, the non-saturating loss; means as there."""
     return _mean(softplus(-fake), valid)
+
+
+def gradient_penalty(logits: Float[Tensor, "*N"], x: Float[Tensor, "B T *F"]) -> Scalar:
+    """Return ½ ‖∇_x D(x)‖² of real sequences, summed over a sequence, mean over the batch.
+
+    R1 of Mescheder, Geiger and Nowozin, ICML 2018. `x` must ask for its gradient; where none is
+    computed, as in validation, the penalty is 0.
+    """
+    if not torch.is_grad_enabled():
+        return logits.new_zeros(())
+    (slope,) = torch.autograd.grad(logits.sum(), x, create_graph=True)
+    return 0.5 * slope.square().flatten(1).sum(1).mean()
 
 
 def _mean(values: Tensor, valid: Tensor | None) -> Tensor:

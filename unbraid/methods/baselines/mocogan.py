@@ -21,6 +21,8 @@ Departures:
 * Critics are our encoders with a head, of any kind of data and length; the authors' 3-D
   convolutions need 13 to 16 frames. Pixels are in [0, 1]; no categories.
 * Generator and critics make their steps at the same time; the authors' take turns.
+* `w_gradient_penalty` is not in the paper: a penalty on the slope of critics at real sequences
+  (R1, Mescheder et al., ICML 2018), without which the critics win on Sprites.
 * With `net.shrink` the encoder and the critic of sequences look at shrunk frames, the critic of
   steps at whole ones.
 * Generated sequences get lengths and gaps of the real ones, or critics would look at these.
@@ -37,9 +39,18 @@ from unbraid.latents.recurrent import PooledPosterior, some_steps
 from unbraid.methods.base import Method, check_sizes, frozen_statistics
 from unbraid.nets import Decoder, Encoder, NetConfig, decoder_for, encoder_for
 from unbraid.nets.critic import SequenceCritic, StepCritic
-from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
+from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss, gradient_penalty
 from unbraid.objectives.elbo import reconstruction_error
-from unbraid.records import Batch, Codes, Sequences, Spec, Terms, back_in_place, chosen_steps
+from unbraid.records import (
+    Batch,
+    Codes,
+    Sequences,
+    Spec,
+    Steps,
+    Terms,
+    back_in_place,
+    chosen_steps,
+)
 from unbraid.settings import at_least
 
 
@@ -54,6 +65,7 @@ class MoCoGANConfig:
     w_step: float = 1.0
     w_sequence: float = 1.0
     w_critic: float = 1.0
+    w_gradient_penalty: float = 0.0  # of critics on real sequences (R1); 0 as in the paper
     w_inference: float = 1.0
     w_reconstruction: float = 0.0  # a report only: the generator is not trained by it
     net: NetConfig = field(default_factory=NetConfig)
@@ -116,21 +128,32 @@ class MoCoGAN(Method):
         with frozen_statistics(self.step_critic, self.sequence_critic):
             step_logits = frozen(self.step_critic)(replace(generated, mask=shown))
             sequence_logits = frozen(self.sequence_critic)(generated)
-        detached = generated.with_x(generated.x.detach())
-        real_steps, fake_steps = (replace(part, mask=shown) for part in (real, detached))
-        steps = critic_loss(self.step_critic(real_steps), self.step_critic(fake_steps), shown)
-        whole = critic_loss(self.sequence_critic(real), self.sequence_critic(detached))
+        critics = self._critic_terms(real, generated.with_x(generated.x.detach()), shown)
         inference = self._inference(codes, fake.with_x(fake.x.detach()))
         with torch.no_grad(), frozen_statistics(self.encoder, self.decoder):
             errors = reconstruction_error(self.decoder(self.encode(batch), mask), batch)
         return {
             "adversarial_step": (c.w_step, generator_loss(step_logits, shown)),
             "adversarial_sequence": (c.w_sequence, generator_loss(sequence_logits)),
-            "critic_step": (c.w_critic, steps),
-            "critic_sequence": (c.w_critic, whole),
+            **critics,
             "inference": (c.w_inference, inference),
             "reconstruction": (c.w_reconstruction, errors.sum(1).mean()),
         }
+
+    def _critic_terms(self, real: Batch, fake: Batch, shown: Steps) -> Terms:
+        """Return the rows of both critics; `shown` are the steps that the critic of steps sees."""
+        c = self.config
+        real.x.requires_grad_(c.w_gradient_penalty > 0 and torch.is_grad_enabled())
+        steps, sequences = self.step_critic(replace(real, mask=shown)), self.sequence_critic(real)
+        fake_steps = self.step_critic(replace(fake, mask=shown))
+        terms: Terms = {
+            "critic_step": (c.w_critic, critic_loss(steps, fake_steps, shown)),
+            "critic_sequence": (c.w_critic, critic_loss(sequences, self.sequence_critic(fake))),
+        }
+        if c.w_gradient_penalty:
+            penalty = gradient_penalty(steps, real.x) + gradient_penalty(sequences, real.x)
+            terms["gradient_penalty"] = (c.w_gradient_penalty, penalty)
+        return terms
 
     def _generate(self, z: Codes, batch: Batch) -> Tensor:
         """Return the valid steps, drawn where the decoder has a variance, so that it is trained."""
