@@ -319,7 +319,8 @@ def test_a_run_is_scored_by_a_judge_of_its_data_and_by_no_other(tmp_path: Path):
     metrics = judging.score(opened(run), folder, trusting)
     assert metrics["sequences"] == 6
     assert json.loads((run.path / "judge.json").read_text()) == metrics
-    assert {row["kept"] for row in metrics["rows"]} == {"s", "d", "both", "data"}
+    assert {row["kept"] for row in metrics["rows"]} == {"s", "d", "both", "data", "prior"}
+    assert len(judging.samples_screen(metrics).rows) == 6
     assert len(judging.leakage_screen(metrics).rows) == 6
     assert len(judging.scores_screen(metrics).rows) == 6
     assert len(judging.accuracy_table(folder).rows) == 6

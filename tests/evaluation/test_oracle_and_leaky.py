@@ -12,7 +12,12 @@ import torch
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import embed
 from unbraid.evaluation.protocols.diagnosis import diagnose
-from unbraid.evaluation.protocols.generation import Draws, judge_generations, leakage_table
+from unbraid.evaluation.protocols.generation import (
+    Draws,
+    judge_generations,
+    judge_samples,
+    leakage_table,
+)
 from unbraid.evaluation.protocols.probes import gaps, probe
 from unbraid.evaluation.protocols.series_tasks import code_examples, predict_target
 from unbraid.evaluation.protocols.speakers import verify_speakers
@@ -114,6 +119,20 @@ def test_the_judge_sees_who_is_kept(model: Method, split: Split):
         assert accuracy["s", "phone"] < 0.45
     by_kept = {row.kept: row.gap for row in leakage_table(rows)}
     assert (by_kept["d"] < 0.1) == isinstance(model, Leaky)
+
+
+def test_two_samples_with_one_code_in_common_agree_in_what_that_code_holds(
+    model: Method, split: Split
+):
+    rows = {row.factor: row for row in judge_samples(model, Reading(), split, Draws(repeats=3))}
+    assert rows["phone"].mean == 1.0
+    assert rows["phone"].chance == pytest.approx(1 / WHAT, abs=0.01)
+    assert rows["speaker"].chance == pytest.approx(1 / WHO, abs=0.01)
+    if isinstance(model, Leaky):  # d decides who speaks
+        assert rows["speaker"].mean == pytest.approx(1 / WHO, abs=0.05)
+    else:
+        assert rows["speaker"].mean == 1.0
+    assert {row.kept for row in rows.values()} == {"prior"}
 
 
 def test_speakers_are_verified_by_the_code_that_holds_them(model: Method, split: Split):

@@ -71,6 +71,7 @@ def score(
     console = Screen()
     console.print(judging.leakage_screen(metrics))
     console.print(judging.scores_screen(metrics))
+    console.print(judging.samples_screen(metrics))
     print_line(f"wrote {run}/judge.json")
 
 

@@ -29,7 +29,9 @@ from unbraid.precision import inference
 from unbraid.records import Batch, Codes, Factor
 from unbraid.seeding import seed_draws
 
-Kept = Literal["s", "d", "both", "data"]
+Kept = Literal["s", "d", "both", "data", "prior"]
+Figure = tuple[float, float, float, float, float]
+"""Mean, std, low, high, chance."""
 BATCH = 128
 
 
@@ -48,10 +50,11 @@ class JudgedRow:
     """One figure of one factor.
 
     Attributes:
-        kept: the code that was kept; "both" is reconstruction, "data" the true sequences.
+        kept: the code that was kept; "both" is reconstruction, "data" the true sequences, "prior"
+            sequences whose codes are both drawn.
         factor: its name.
         role: whether it is meant to be in s or in d.
-        metric: accuracy, inception_score, intra_entropy or inter_entropy.
+        metric: accuracy, inception_score, intra_entropy or inter_entropy; of "prior": agreement.
         mean: over repeats.
         std: over repeats.
         low: lower end of the 95 % bootstrap interval over sequences, all repeats pooled.
@@ -142,6 +145,61 @@ def judge_controls(
     return [*_rows("both", [both], judge, split, seed), *_rows("data", [data], judge, split, seed)]
 
 
+@inference
+def judge_samples(
+    method: Method, judge: Reader, split: Split, draws: Draws | None = None
+) -> list[JudgedRow]:
+    """Return how often a drawn code keeps its factors when the other code is drawn anew.
+
+    Nothing is encoded, so generators without an encoder can be compared, too. A dynamic factor
+    agrees if the judge names the same class for one drawn d with two drawn s, a static one for one
+    drawn s with two drawn d. A model whose samples all look alike agrees fully: look at the chance
+    level, which is that of two sequences with nothing in common.
+
+    Args:
+        method: the model, in evaluation mode.
+        judge: of the same data.
+        split: gives the number of sequences and their length.
+        draws: what is drawn, and how often.
+    """
+    c, device = draws or Draws(), next(method.parameters()).device
+    pairs: dict[str, list[NDArray[Any]]] = {factor.name: [] for factor, _ in judge.factors}
+    for repeat in range(c.repeats):
+        seed_draws(c.seed, "use", repeat)
+        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in pairs}
+        for batch in split.batches(BATCH, device):
+            one, other = (method.sample(len(batch), batch.x.shape[1]) for _ in range(2))
+            mixed = (one, Codes(other.s, one.d), Codes(one.s, other.d))
+            drawn, same_d, same_s = (
+                judge.predict(batch.with_x(method.decode(codes))) for codes in mixed
+            )
+            for factor, role in judge.factors:
+                both = (drawn, same_d if role == "dynamic" else same_s)
+                parts[factor.name].append(np.stack([p[factor.name].argmax(-1) for p in both]))
+        for name in pairs:
+            pairs[name].append(np.concatenate(parts[name], 1))
+    steps = existing_steps(split)
+    return [
+        JudgedRow("prior", factor.name, role, "agreement", *_agreement(classes, steps, c.seed))
+        for (factor, role), classes in zip(
+            judge.factors, map(np.stack, pairs.values()), strict=True
+        )
+    ]
+
+
+def _agreement(classes: NDArray[Any], steps: NDArray[np.bool_], seed: int) -> Figure:
+    """Return the share of equal classes of (R, 2, N) pairs, or (R, 2, N, T) over existing steps."""
+    same = (classes[:, 0] == classes[:, 1]).astype(float)
+    counted = classes
+    if same.ndim == 3:
+        same = (same * steps).sum(-1) / steps.sum(-1)
+        counted = classes[..., steps]
+    ends = bootstrap_interval(same.mean(0)[:, None], seed=seed, of=lambda m: m[:, 0])
+    shares = np.unique(counted, return_counts=True)[1] / counted.size
+    each = same.mean(1)
+    return float(each.mean()), float(each.std()), *ends, float((shares**2).sum())
+
+
 def leakage_table(rows: Sequence[JudgedRow]) -> list[LeakageRow]:
     """Return the accuracies of both directions, their chance levels and gaps."""
     table = []
@@ -189,10 +247,6 @@ def existing_steps(split: Split) -> NDArray[np.bool_]:
     if split.lengths is None:
         return np.ones((len(split), len(steps)), dtype=bool)
     return steps < split.lengths[split.rows][:, None]
-
-
-Figure = tuple[float, float, float, float, float]
-"""Mean, std, low, high, chance."""
 
 
 def _accuracy(p: NDArray[Any], labels: NDArray[Any], mask: NDArray[np.bool_], seed: int) -> Figure:

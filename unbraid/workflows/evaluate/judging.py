@@ -21,6 +21,7 @@ from unbraid.evaluation.protocols.generation import (
     existing_steps,
     judge_controls,
     judge_generations,
+    judge_samples,
     leakage_table,
 )
 from unbraid.files import write_text
@@ -41,7 +42,7 @@ class Scoring:
     limit: int = 0  # judge so many test sequences, chosen at random but always the same; 0 = all
     minimum: float = 0.95  # accuracy the judge must have on every factor of its own test split
     sides: tuple[Literal["d", "s"], ...] = ("d", "s")  # which codes are kept in turn
-    controls: bool = True  # judge reconstructions and the true sequences, too
+    controls: bool = True  # judge reconstructions, true sequences and pairs of samples, too
 
     def __post_init__(self) -> None:
         at_least(self, 1, "repeats")
@@ -116,6 +117,7 @@ def score(run: OpenedRun, folder: str | Path, scoring: Scoring | None = None) ->
     draws = Draws(repeats=c.repeats, seed=plan.seed, means=c.means, sides=c.sides)
     rows = judge_generations(method, judge, split, draws)
     controls = judge_controls(method, judge, split, seed=plan.seed) if c.controls else []
+    controls += judge_samples(method, judge, split, draws) if c.controls else []
     metrics: Metrics = {
         "data": plan.data.name,
         "method": plan.method,
@@ -164,6 +166,19 @@ def leakage_screen(metrics: Metrics) -> ScreenTable:
         table.add_row(name, *cells, *bare, f"{100 * by['s']['chance']:.1f} %", f"{own} high")
     gaps = [_gap(row) for row in metrics["leakage"] if row["gap"] is not None]
     table.caption = f"gaps: {', '.join(gaps)}" if gaps else None
+    return table
+
+
+def samples_screen(metrics: Metrics) -> ScreenTable:
+    """Return how often a drawn code keeps its factors when the other is drawn anew."""
+    table = _table(
+        "drawn twice with the same code: the judge agrees", "factor", "kept", "agreement", "chance"
+    )
+    for row in metrics["rows"]:
+        if row["metric"] == "agreement":
+            value = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f} %"
+            code = "s" if row["role"] == "static" else "d"
+            table.add_row(row["factor"], code, value, f"{100 * row['chance']:.1f} %")
     return table
 
 
