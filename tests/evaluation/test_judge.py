@@ -13,7 +13,7 @@ from unbraid.data import load_data
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.judge import Judge, JudgeConfig, fit_judge, load_judge, save_judge
-from unbraid.evaluation.judge.model import _Training
+from unbraid.evaluation.judge.model import JudgeNet, _Training
 from unbraid.evaluation.judge.readers import distorted
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.records import Batch
@@ -99,14 +99,15 @@ def test_a_judge_may_learn_some_factors_only(corpus: Corpus):
 def test_a_deeper_judge_begins_as_the_shallow_one_plus_what_its_layers_add(corpus: Corpus):
     config = JudgeConfig(reader="attention", channels=(4, 6, 8))
     shallow, deep = Judge(corpus.spec, config), Judge(corpus.spec, replace(config, depth=3))
-    blocks = [layer for layer in deep.reader.pyramid if hasattr(layer, "added")]
+    new_reader, old_reader = deep.nets[0].reader, shallow.nets[0].reader
+    blocks = [layer for layer in new_reader.pyramid if hasattr(layer, "added")]
     assert len(blocks) == 4  # two after each of two halvings
-    kept = [layer for layer in deep.reader.pyramid if not hasattr(layer, "added")]
-    for new, old in zip(kept, shallow.reader.pyramid, strict=True):
+    kept = [layer for layer in new_reader.pyramid if not hasattr(layer, "added")]
+    for new, old in zip(kept, old_reader.pyramid, strict=True):
         new.load_state_dict(old.state_dict())
     for part in ("score", "value"):
-        getattr(deep.reader, part).load_state_dict(getattr(shallow.reader, part).state_dict())
-    deep.heads.load_state_dict(shallow.heads.state_dict())
+        getattr(new_reader, part).load_state_dict(getattr(old_reader, part).state_dict())
+    deep.nets[0].heads.load_state_dict(shallow.nets[0].heads.state_dict())
     batch = corpus.test.take(slice(0, 3))
     deep.eval(), shallow.eval()
     assert not np.allclose(deep.predict(batch)["skin"], shallow.predict(batch)["skin"])
@@ -124,10 +125,16 @@ def test_attention_is_for_video():
         Judge(spec, JudgeConfig(reader="attention"))
 
 
-def test_a_judge_of_former_versions_is_read(corpus: Corpus, judge: Judge, tmp_path: Path):
+FORMER = [
+    {"nets.0.": ""},  # one net
+    {"nets.0.reader.encoder.": "encoder.", "nets.0.reader.lstm.": "reader.", "nets.0.": ""},
+]
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_a_judge_of_former_versions_is_read(corpus: Corpus, judge: Judge, tmp_path: Path, former):
     save_judge(judge, tmp_path, {"fingerprint": "", **ABOUT})
     path = tmp_path / "judge.safetensors"
-    former = {"reader.encoder.": "encoder.", "reader.lstm.": "reader."}
     weights = {}
     for name, value in load_file(path).items():
         for today, then in former.items():
@@ -137,6 +144,37 @@ def test_a_judge_of_former_versions_is_read(corpus: Corpus, judge: Judge, tmp_pa
     assert _same(load_judge(tmp_path), judge)
 
 
+def test_a_judge_of_several_nets_says_the_mean_of_what_they_say(corpus: Corpus, tmp_path: Path):
+    trained = fit_judge(corpus, replace(TINY, members=2, max_steps=2))
+    batch = corpus.test.take(slice(0, 3))
+    single = replace(TINY, members=1)
+    parts = []
+    for net in trained.nets:
+        one = Judge(corpus.spec, single).eval()
+        one.nets[0].load_state_dict(net.state_dict())
+        parts.append(one.predict(batch))
+    assert not np.allclose(parts[0]["motion"], parts[1]["motion"], atol=1e-4)  # weights of its own
+    for name, p in trained.predict(batch).items():
+        np.testing.assert_allclose(p, (parts[0][name] + parts[1][name]) / 2, atol=1e-6)
+    save_judge(trained, tmp_path, {"fingerprint": "", **ABOUT})
+    assert _same(load_judge(tmp_path), trained)
+    with pytest.raises(ValueError, match="members"):
+        JudgeConfig(members=0)
+
+
+def test_each_net_of_a_judge_learns_as_if_it_were_alone(corpus: Corpus):
+    both = _Training(Judge(corpus.spec, replace(TINY, members=2)), corpus, 0)
+    both.judge.train()
+    both.loss(corpus.train.select(slice(0, 6))).backward()
+    for net in both.judge.nets:
+        one = _Training(Judge(corpus.spec, TINY), corpus, 0)
+        one.judge.nets[0].load_state_dict(net.state_dict())
+        one.judge.train()
+        one.loss(corpus.train.select(slice(0, 6))).backward()
+        for mine, alone in zip(net.parameters(), one.judge.parameters(), strict=True):
+            torch.testing.assert_close(mine.grad, alone.grad)
+
+
 def test_one_seed_gives_one_judge(corpus: Corpus, judge: Judge):
     assert _same(judge, fit_judge(corpus, TINY))
     assert not _same(judge, fit_judge(corpus, TINY, seed=1))
@@ -144,13 +182,13 @@ def test_one_seed_gives_one_judge(corpus: Corpus, judge: Judge):
 
 def test_a_judge_may_learn_from_some_steps_and_judges_all(corpus: Corpus, monkeypatch):
     seen: list[int] = []
-    forward = Judge.forward
+    forward = JudgeNet.forward
 
-    def watched(self: Judge, batch: Batch) -> dict[str, torch.Tensor]:
+    def watched(self: JudgeNet, batch: Batch) -> dict[str, torch.Tensor]:
         seen.append(batch.x.shape[1])
         return forward(self, batch)
 
-    monkeypatch.setattr(Judge, "forward", watched)
+    monkeypatch.setattr(JudgeNet, "forward", watched)
     config = replace(TINY, window=3, optimizer="muon")
     trained = fit_judge(corpus, config)
     length = corpus.spec.length
@@ -175,13 +213,13 @@ def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unbraid.evaluation.judge.model._Training", Rising)
         trained = fit_judge(corpus, config)
-    steps = trained.state_dict()["reader.encoder.pyramid.1.num_batches_tracked"]
+    steps = trained.state_dict()["nets.0.reader.encoder.pyramid.1.num_batches_tracked"]
     assert int(steps) == len(corpus.train) // TINY.batch_size  # those of one epoch, not of three
 
 
 def test_the_budget_in_steps_ends_the_training(corpus: Corpus):
     trained = fit_judge(corpus, replace(TINY, max_epochs=9, max_steps=3))
-    assert int(trained.state_dict()["reader.encoder.pyramid.1.num_batches_tracked"]) == 3
+    assert int(trained.state_dict()["nets.0.reader.encoder.pyramid.1.num_batches_tracked"]) == 3
 
 
 FEW = {"train": 16, "validation": 4, "test": 4}

@@ -1,8 +1,9 @@
 """The judge: a classifier trained with labels, which says what generated sequences show.
 
-A reader (`judge/readers.py`) and one linear head per labelled factor: on the features of the
-sequence, or of every step for factors with a label per step. It learns from the training split, is
-chosen on validation, and carries its own test accuracy and the fingerprint of its data.
+A net has a reader (`judge/readers.py`) and one linear head per labelled factor: on the features of
+the sequence, or of every step for factors with a label per step. A judge is one net or the mean of
+several. It learns from the training split, is chosen on validation, and carries its own test
+accuracy and the fingerprint of its data.
 """
 
 import copy
@@ -48,6 +49,7 @@ class JudgeConfig:
     hidden: int = 128  # recurrent: of the LSTM, each direction
     heads: int = 4  # attention
     depth: int = 1  # attention: 3 x 3 convolutions after every halving but the first
+    members: int = 1  # nets, each with a loss of its own; a judgement is the mean of theirs
     lr: float = 2e-3  # at its highest; rises for a tenth of the steps, then falls as a cosine
     optimizer: Literal["adam", "muon"] = "adam"
     precision: Precision = "auto"  # auto: bf16 where it is native, else fp32
@@ -68,15 +70,33 @@ class JudgeConfig:
         all_finite(self)
         if self.lr <= 0:
             raise ValueError(f"lr must be positive, got {self.lr}.")
-        at_least(
-            self, 1, "features", "hidden", "heads", "depth", "max_epochs", "max_steps", "patience"
-        )
+        at_least(self, 1, "features", "hidden", "heads", "depth", "members")
+        at_least(self, 1, "max_epochs", "max_steps", "patience")
         at_least(self, 0, "minutes", "window", "distortion", "elastic")
         at_least(self, 2, "batch_size")
 
 
+class JudgeNet(nn.Module):
+    """A reader and a linear head per factor: batch -> logits of every factor."""
+
+    def __init__(self, spec: Spec, config: JudgeConfig, factors: tuple[Factor, ...]) -> None:
+        super().__init__()
+        self.factors = factors
+        self.reader = _reader_for(spec, config)
+        sizes = (self.reader.sequence_size, self.reader.step_size)
+        self.heads = nn.ModuleList(nn.Linear(sizes[f.per_step], f.classes) for f in factors)
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the logits of every factor, (B, K) or (B, T, K)."""
+        steps, sequence = self.reader(batch)
+        return {
+            factor.name: head(steps if factor.per_step else sequence).float()
+            for factor, head in zip(self.factors, self.heads, strict=True)
+        }
+
+
 class Judge(nn.Module):
-    """Batch -> logits of every factor."""
+    """Batch -> logits of every factor: those of its net, or the mean of several."""
 
     def __init__(self, spec: Spec, config: JudgeConfig) -> None:
         super().__init__()
@@ -87,18 +107,21 @@ class Judge(nn.Module):
             )
         self.spec, self.config = spec, config
         self.factors = judged_factors(spec, config.factors)
-        self.reader = _reader_for(spec, config)
-        sizes = (self.reader.sequence_size, self.reader.step_size)
-        self.heads = nn.ModuleList(
-            nn.Linear(sizes[factor.per_step], factor.classes) for factor, _ in self.factors
-        )
+        factors = tuple(factor for factor, _ in self.factors)
+        self.nets = nn.ModuleList(JudgeNet(spec, config, factors) for _ in range(config.members))
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """Return the logits of every factor, (B, K) or (B, T, K)."""
-        steps, sequence = self.reader(batch)
+        """Return the logits of every factor, (B, K) or (B, T, K).
+
+        Those of several nets are the logarithm of the mean of their probabilities.
+        """
+        logits = [net(batch) for net in self.nets]
+        if len(logits) == 1:
+            return logits[0]
         return {
-            factor.name: head(steps if factor.per_step else sequence).float()
-            for (factor, _), head in zip(self.factors, self.heads, strict=True)
+            name: torch.stack([each[name].log_softmax(-1) for each in logits]).logsumexp(0)
+            - math.log(len(logits))
+            for name in logits[0]
         }
 
     @inference
@@ -219,7 +242,10 @@ class _Training:
             yield self.step
 
     def loss(self, split: Split) -> Tensor:
-        """Return the cross-entropy, summed over factors, mean over sequences (or their steps)."""
+        """Return the cross-entropy, summed over factors, mean over sequences (or their steps).
+
+        Training sums over nets, each with a loss of its own; validation has that of their mean.
+        """
         batch = split.take(slice(None), next(self.judge.parameters()).device)
         steps = self.seen(batch) if self.judge.training else slice(None)
         batch = batch.steps(steps)
@@ -229,8 +255,9 @@ class _Training:
         total = batch.x.new_zeros(())
         device = batch.x.device
         with autocast(device, number_format(c.precision, device, self.judge.spec.kind)):
-            predictions = self.judge(batch)
-        for name, logits in predictions.items():
+            nets = self.judge.nets if self.judge.training else [self.judge]
+            predictions = [pair for net in nets for pair in net(batch).items()]
+        for name, logits in predictions:
             labels = torch.as_tensor(split.label(name), device=logits.device).long()
             if labels.ndim == 2:
                 labels = labels[:, steps]

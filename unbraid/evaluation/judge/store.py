@@ -62,12 +62,18 @@ def load_judge(folder: Path, device: str = "cpu") -> Judge:
 
 
 def _today(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return weights by their names of today; until version 0.2 a judge had one kind of reader."""
-    if not any(name.startswith("encoder.") for name in weights):
+    """Return weights by their names of today.
+
+    Until version 0.2 a judge had one kind of reader, later one net.
+    """
+    if any(name.startswith("encoder.") for name in weights):
+        parts = {"encoder": "reader.encoder", "reader": "reader.lstm"}
+    elif any(name.startswith("reader.") for name in weights):
+        parts = {}
+    else:
         return weights
-    parts = {"encoder": "reader.encoder", "reader": "reader.lstm"}
     return {
-        ".".join((parts.get(part, part), rest)): value
+        ".".join(("nets.0", parts.get(part, part), rest)): value
         for name, value in weights.items()
         for part, _, rest in [name.partition(".")]
     }
