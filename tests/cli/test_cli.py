@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unbraid.cli.catalogue import citation
 from unbraid.methods import METHODS
 
 TINY = [
@@ -220,6 +221,13 @@ def test_catalogues_are_for_people_and_for_scripts(run_program):
     text = run_program("methods", "dbse")[1]
     assert "method.anchor" in text
     assert "our results, speech: " in text
+
+
+def test_any_text_stands_for_a_paper():
+    assert citation("") == ""
+    assert citation("Someone ICML 2018") == "Someone ICML 2018"
+    assert citation("Author, Journal of Data 2018") == "Author, Data 2018"
+    assert citation("none; a method of our own") == "none; a method of our own"
 
 
 def test_help_loads_nothing_heavy():

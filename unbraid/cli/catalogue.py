@@ -1,10 +1,12 @@
 """`unbraid methods`: what there is."""
 
 import json as jsonlib
+import re
 from typing import Annotated, Any
 
 import typer
 
+KINDS = ("video", "audio", "series")
 Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
 
 
@@ -26,13 +28,35 @@ def _table(columns: list[str], rows: list[list[str]]) -> None:
     Screen().print(table)
 
 
+def citation(paper: str) -> str:
+    """Return authors and venue of `Authors, title, venue year`, two authors at most.
+
+    >>> citation("Bai, Wang, Gomes, Contrastively Disentangled VAE, NeurIPS 2021")
+    'Bai et al., NeurIPS 2021'
+    >>> citation("Li and Mandt, Disentangled Sequential Autoencoder, ICML 2018")
+    'Li and Mandt, ICML 2018'
+    """
+    first, *parts = paper.split(", ")
+    venue = re.search(r"\b[A-Z]\w+ \d{4}\b", paper)
+    if venue is None or not parts:
+        return paper
+    several = " " not in parts[0]  # a title has several words
+    return f"{first} et al., {venue[0]}" if several else f"{first}, {venue[0]}"
+
+
+def _cost(served: bool, cost: float | None) -> str:
+    if not served:
+        return "-"
+    return "?" if cost is None else f"{cost:.1f}"
+
+
 def methods(
     name: Annotated[str, typer.Argument(help="Show this method's settings.")] = "",
     json: Json = False,
 ) -> None:
     """Show the methods, or the settings and presets of one."""
     from unbraid.methods import find_method, method_names
-    from unbraid.runs.costs import COSTS, cost_words
+    from unbraid.runs.costs import COSTS
     from unbraid.runs.plan import preset_names
     from unbraid.runs.recipes import recommended_for
     from unbraid.settings import as_table, flat
@@ -69,16 +93,17 @@ def methods(
         rows = [
             [
                 f["name"],
-                f["paper"],
-                cost_words(f["name"]),
+                citation(f["paper"]),
+                *(_cost(kind in cls.kinds, f["step_cost"].get(kind)) for kind in KINDS),
                 good_at_words(f["good_at"]),
-                ", ".join(f["recommended"]) or "-",
             ]
-            for f in facts
+            for f, cls in zip(facts, chosen.values(), strict=True)
         ]
-        columns = ["method", "paper", "kinds of data, cost of a step", "good at"]
-        _table([*columns, "recommended for"], rows)
-        typer.echo("\ncost of a step: CPU time, dsvae = 1, measured with recommended presets")
+        _table(["method", "paper", *KINDS, "good at"], rows)
+        typer.echo(
+            "\nvideo, audio, series: cost of a training step, in CPU time, dsvae = 1, with "
+            "recommended presets; - not for such data, ? not measured"
+        )
         typer.echo(
             "good at: metrics of our comparisons (docs/which.md) in which no other method is "
             "better by more than one standard deviation of the seeds, nor raw values at all"

@@ -21,12 +21,3 @@ COSTS: dict[str, dict[str, float]] = {
     "fhvae": {"video": 0.8, "audio": 0.3, "series": 0.6},
     "mocogan": {"video": 4.2, "audio": 1.3, "series": 2.5},
 }
-
-
-def cost_words(method: str) -> str:
-    """Return the kinds of data and the cost for each; "-" for a method that was not measured.
-
-    >>> cost_words("placed")
-    'video 21.5'
-    """
-    return ", ".join(f"{kind} {cost:.1f}" for kind, cost in COSTS.get(method, {}).items()) or "-"
