@@ -74,6 +74,13 @@ def test_the_penalty_is_half_the_squared_slope_of_a_critic():
         assert gradient_penalty(logits, x).item() == 0
 
 
+def test_the_penalty_of_logits_of_steps_is_a_mean_over_the_steps_that_have_one():
+    x = torch.ones(2, 3, 1, requires_grad=True)
+    valid = torch.tensor([[True, True, False], [True, False, False]])
+    logits = 2.0 * x[..., 0] * valid
+    assert gradient_penalty(logits, x, valid).item() == pytest.approx(2.0**2 / 2)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_penalty_moves_critics_only_and_validation_does_without_it(kind):
     method, batch = toy_method("mocogan", kind, w_gradient_penalty=2.0), toy_batch(kind)

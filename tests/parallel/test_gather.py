@@ -53,6 +53,19 @@ def norm_of(x: Tensor, g: Tensor) -> tuple[nn.BatchNorm2d, Tensor, Tensor]:
     return norm, y.detach(), x.grad
 
 
+def penalty_of(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+    """Return the slope of a layer at x, and the gradients of the slope's squared length."""
+    norm = nn.BatchNorm2d(x.shape[1])
+    if dist.is_initialized():
+        share_statistics(norm)
+    x = x.clone().requires_grad_()
+    (slope,) = torch.autograd.grad((norm(x).relu() * g).sum(), x, create_graph=True)
+    slope.square().sum().backward()
+    assert x.grad is not None
+    assert norm.weight.grad is not None
+    return {"slope": slope.detach(), "slope.x": x.grad, "slope.weight": norm.weight.grad}
+
+
 def frames() -> tuple[Tensor, Tensor]:
     draw = torch.Generator().manual_seed(1)
     x = torch.randn(12, 3, 4, 4, generator=draw) * 3 + 7
@@ -79,6 +92,7 @@ def work(rank: int, folder: str) -> None:
     dist.all_reduce(weight.grad)
     here = slice(0, 5) if rank == 0 else slice(5, 12)  # unequal numbers of frames
     norm, y, grad = norm_of(*(part[here] for part in frames()))
+    slopes = penalty_of(*(part[here] for part in frames()))
     with sharded_batch(3):
         pass
     alone = gather(x[mine])
@@ -88,7 +102,7 @@ def work(rank: int, folder: str) -> None:
     values = {name: value for name, (_, value) in means.items()}
     rows = {"s": codes.s, "d": codes.d, "mask": steps, "back": back, "alone": alone}
     draws = {"noise": noise, "same": same}
-    torch.save(state | grads | values | rows | draws, f"{folder}/{rank}.pt")
+    torch.save(state | grads | slopes | values | rows | draws, f"{folder}/{rank}.pt")
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +161,15 @@ def test_batch_statistics_are_those_of_all_frames(two: list[dict[str, Tensor]]):
     for name, value in norm.state_dict().items():
         for process in two:
             torch.testing.assert_close(process[f"norm.{name}"], value, rtol=1e-5, atol=1e-6)
+
+
+def test_slopes_through_batch_statistics_can_be_differentiated(two: list[dict[str, Tensor]]):
+    whole = penalty_of(*frames())
+    for name in ("slope", "slope.x"):
+        both = torch.cat([process[name] for process in two])
+        torch.testing.assert_close(both, whole[name], rtol=1e-4, atol=1e-5)
+    parts = two[0]["slope.weight"] + two[1]["slope.weight"]
+    torch.testing.assert_close(parts, whole["slope.weight"], rtol=1e-4, atol=1e-5)
 
 
 def draws(rows: int) -> Iterator[Tensor]:

@@ -71,6 +71,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "rwae-gan": ("rwae", "audio", {"static_penalty": "gan", "dynamic_penalty": "gan"}),
     "fhvae": ("fhvae", "audio", {}),
     "mocogan": ("mocogan", "series", {}),
+    "mocogan-penalty": ("mocogan", "video", {"w_gradient_penalty": 2.0}),
     "spyl-gradient": ("spyl", "audio", {"bank_gradient": True, "negatives": "middle"}),
 }
 

@@ -34,16 +34,27 @@ def generator_loss(fake: Float[Tensor, "*N"], valid: Bool[Tensor, "*N"] | None =
     return _mean(softplus(-fake), valid)
 
 
-def gradient_penalty(logits: Float[Tensor, "*N"], x: Float[Tensor, "B T *F"]) -> Scalar:
-    """Return ½ ‖∇_x D(x)‖² of real sequences, summed over a sequence, mean over the batch.
+def gradient_penalty(
+    logits: Float[Tensor, "*N"],
+    x: Float[Tensor, "B T *F"],
+    valid: Bool[Tensor, "B T"] | None = None,
+) -> Scalar:
+    """Return ½ ‖∇_x D(x)‖² of real sequences, mean over the batch.
 
-    R1 of Mescheder, Geiger and Nowozin, ICML 2018. `x` must ask for its gradient; where none is
-    computed, as in validation, the penalty is 0.
+    R1 of Mescheder, Geiger and Nowozin, ICML 2018. The slope is that of the sum of all logits:
+    where BatchNorm joins the sequences of a batch, it holds what one does to another, too.
+
+    Args:
+        logits: of sequences or of steps.
+        x: what they are of; it must ask for its gradient. Where none is computed, as in
+            validation, the penalty is 0.
+        valid: the steps that have a logit, of which the penalty is the mean; for logits of steps.
     """
     if not torch.is_grad_enabled():
         return logits.new_zeros(())
     (slope,) = torch.autograd.grad(logits.sum(), x, create_graph=True)
-    return 0.5 * slope.square().flatten(1).sum(1).mean()
+    steps = 0.5 * slope.square().flatten(2).sum(2)
+    return _mean(steps.sum(1) if valid is None else steps, valid)
 
 
 def _mean(values: Tensor, valid: Tensor | None) -> Tensor:

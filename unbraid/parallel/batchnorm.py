@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch import distributed as dist
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import batch_norm
 
 
@@ -64,6 +63,22 @@ def _remember(norm: nn.modules.batchnorm._BatchNorm, mean: Tensor, var: Tensor) 
         norm.running_var.lerp_(var, norm.momentum)
 
 
+class _Total(torch.autograd.Function):
+    """The sum over all processes, to be differentiated any number of times."""
+
+    @staticmethod
+    def forward(_: Any, x: Tensor) -> Tensor:
+        total = x.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(_: Any, grad: Tensor) -> Tensor:
+        """Return the sum of what all processes ask of the sum."""
+        total: Tensor = _Total.apply(grad)
+        return total
+
+
 class _Normalise(torch.autograd.Function):
     """y = w (x − μ) / √(σ² + ε) + b, where μ and σ² depend on the values of all processes."""
 
@@ -75,10 +90,11 @@ class _Normalise(torch.autograd.Function):
         return batch_norm(x, mean, var, weight, bias, False, 0.0, eps)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """∂x = w/σ (g − mean(g) − x̂ mean(g x̂)), the means over all processes."""
         x, weight, mean, var, count = ctx.saved_tensors
+        if torch.is_grad_enabled():  # as a gradient penalty does
+            return *_slopes(grad, x, weight, count, ctx.eps), None, None, None, None
         _, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
             grad, x, weight, mean, var, None, None, False, ctx.eps, [False, True, True]
         )
@@ -91,6 +107,23 @@ class _Normalise(torch.autograd.Function):
         grad_x = torch.addcmul(level.view(shape), x, slope.view(shape))
         grad_x.addcmul_(grad, (weight * scale).view(shape))
         return grad_x, grad_weight, grad_bias, None, None, None, None
+
+
+def _slopes(
+    grad: Tensor, x: Tensor, weight: Tensor, count: Tensor, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of x, w and b by operations that autograd can differentiate again."""
+    axes, shape = [0, *range(2, x.ndim)], (1, -1, *(1 for _ in x.shape[2:]))
+
+    def mean(values: Tensor) -> Tensor:
+        total: Tensor = _Total.apply(values.sum(axes))
+        return (total / count).view(shape)
+
+    centred = x - mean(x)
+    scale = (mean(centred.square()) + eps).rsqrt()
+    normed = centred * scale
+    grad_x = weight.view(shape) * scale * (grad - mean(grad) - normed * mean(grad * normed))
+    return grad_x, (grad * normed).sum(axes), grad.sum(axes)
 
 
 def _norms(model: nn.Module) -> Iterator[nn.modules.batchnorm._BatchNorm]:

@@ -8,7 +8,8 @@ critic looks at single steps, the other at whole sequences, so that both looks a
 right. There is no encoder.
 
 Equation: BCE of the generator against the critic of steps -> adversarial_step, against that of
-sequences -> adversarial_sequence; BCE of the critics -> critic_step, critic_sequence.
+sequences -> adversarial_sequence; BCE of the critics -> critic_step, critic_sequence; the slope of
+both critics at real sequences -> gradient_penalty.
 
 Letters: z_C -> s; z_M(t) -> d_t, the state of the GRU; D_I -> step_critic; D_V -> sequence_critic.
 
@@ -22,7 +23,8 @@ Departures:
   convolutions need 13 to 16 frames. Pixels are in [0, 1]; no categories.
 * Generator and critics make their steps at the same time; the authors' take turns.
 * `w_gradient_penalty` is not in the paper: a penalty on the slope of critics at real sequences
-  (R1, Mescheder et al., ICML 2018), without which the critics win on Sprites.
+  (R1, Mescheder et al., ICML 2018), without which the critics win on Sprites. Critics have
+  BatchNorm, so the slope is that of a whole batch.
 * With `net.shrink` the encoder and the critic of sequences look at shrunk frames, the critic of
   steps at whole ones.
 * Generated sequences get lengths and gaps of the real ones, or critics would look at these.
@@ -101,7 +103,8 @@ class MoCoGAN(Method):
         self.posterior = PooledPosterior(self.encoder.features, *sizes, net.hidden)
         self.motion = nn.GRU(c.dynamic_dim, c.dynamic_dim, batch_first=True)
         self.decoder = decoder or decoder_for(spec, net, sum(sizes))
-        # The critic of steps sees every pixel: a pattern that no critic sees, the generator keeps.
+        # The critic of steps sees every pixel: nothing would take a pattern that shrinking hides
+        # out of the samples.
         self.step_critic = StepCritic(encoder_for(spec, replace(net, shrink=1)), net.hidden)
         self.sequence_critic = SequenceCritic(encoder_for(spec, net), net.hidden)
 
@@ -151,7 +154,8 @@ class MoCoGAN(Method):
             "critic_sequence": (c.w_critic, critic_loss(sequences, self.sequence_critic(fake))),
         }
         if c.w_gradient_penalty:
-            penalty = gradient_penalty(steps, real.x) + gradient_penalty(sequences, real.x)
+            of_steps = gradient_penalty(steps, real.x, shown)
+            penalty = of_steps + gradient_penalty(sequences, real.x)
             terms["gradient_penalty"] = (c.w_gradient_penalty, penalty)
         return terms
 
