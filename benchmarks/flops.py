@@ -47,7 +47,8 @@ class FullBatches(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-COMPUTED = ("SKD",)  # eigenvectors are chosen by their values, which fake tensors do not have
+# Eigenvectors are chosen by their values, and steps for a critic by draws: fake tensors have neither.
+COMPUTED = ("SKD", "MoCoGAN")
 
 
 def count_step(method: Method, batch: int, length: int, *, fake: bool = True) -> dict[str, float]:

@@ -13,8 +13,9 @@ from unbraid.data import load_data
 from unbraid.data.corpus import Corpus, Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.judge import Judge, JudgeConfig, fit_judge, load_judge, save_judge
-from unbraid.evaluation.judge.model import JudgeNet, _Training
+from unbraid.evaluation.judge.model import JudgeNet, make_judge
 from unbraid.evaluation.judge.readers import distorted
+from unbraid.evaluation.judge.training import JudgeTraining
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.records import Batch
 
@@ -163,11 +164,11 @@ def test_a_judge_of_several_nets_says_the_mean_of_what_they_say(corpus: Corpus, 
 
 
 def test_each_net_of_a_judge_learns_as_if_it_were_alone(corpus: Corpus):
-    both = _Training(Judge(corpus.spec, replace(TINY, members=2)), corpus, 0)
+    both = JudgeTraining(Judge(corpus.spec, replace(TINY, members=2)), corpus, 0)
     both.judge.train()
     both.loss(corpus.train.select(slice(0, 6))).backward()
     for net in both.judge.nets:
-        one = _Training(Judge(corpus.spec, TINY), corpus, 0)
+        one = JudgeTraining(Judge(corpus.spec, TINY), corpus, 0)
         one.judge.nets[0].load_state_dict(net.state_dict())
         one.judge.train()
         one.loss(corpus.train.select(slice(0, 6))).backward()
@@ -196,6 +197,39 @@ def test_a_judge_may_learn_from_some_steps_and_judges_all(corpus: Corpus, monkey
     assert _same(trained, fit_judge(corpus, config))
 
 
+@pytest.mark.parametrize("steps", [1, 4, 7])  # within an epoch and at its end
+def test_a_judge_that_was_stopped_goes_on_to_the_same_result(
+    corpus: Corpus, tmp_path: Path, monkeypatch, steps: int
+):
+    more = {"members": 2, "window": 3, "distortion": 0.1, "optimizer": "muon"}
+    config = replace(TINY, **more, max_epochs=5, max_steps=10)
+    few = replace(corpus, train=corpus.train.select(slice(0, 4 * TINY.batch_size)))
+    whole, file = fit_judge(few, config), tmp_path / "checkpoint.safetensors"
+    monkeypatch.setattr("unbraid.evaluation.judge.training.KEEP_EVERY", -1.0)
+    keep = JudgeTraining.keep
+
+    def stopped(self: JudgeTraining) -> None:
+        keep(self)
+        if self.step == steps:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(JudgeTraining, "keep", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        fit_judge(few, config, checkpoint=file)
+    monkeypatch.setattr(JudgeTraining, "keep", keep)
+    with pytest.raises(ValueError, match="other settings, seed or data"):
+        fit_judge(few, config, seed=1, checkpoint=file)
+    made: list[int] = []
+    monkeypatch.setattr(JudgeTraining, "keep", lambda self: made.append(self.step))
+    assert _same(fit_judge(few, config, checkpoint=file), whole)
+    assert made == list(range(steps + 1, 11))
+
+
+def test_a_judge_that_memory_cannot_hold_is_refused_before_it_is_made(corpus: Corpus):
+    with pytest.raises(ValueError, match=r"a judge with [\d,]+ parameters needs .*judge\.members"):
+        make_judge(corpus.spec, replace(TINY, members=10**9))
+
+
 def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
     others = replace(corpus, validation=_shuffled(corpus.validation), test=_shuffled(corpus.test))
     assert _same(judge, fit_judge(others, TINY))
@@ -204,14 +238,14 @@ def test_only_labels_of_the_training_split_teach(corpus: Corpus, judge: Judge):
 
 def test_the_epoch_best_on_validation_is_kept(corpus: Corpus, judge: Judge):
     # Every epoch looks worse than the one before: patience ends it, and the first is kept.
-    class Rising(_Training):
+    class Rising(JudgeTraining):
         def validation_loss(self) -> float:
             super().validation_loss()
             return float(self.step)
 
     config = replace(TINY, max_epochs=9, patience=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unbraid.evaluation.judge.model._Training", Rising)
+        patch.setattr("unbraid.evaluation.judge.training.JudgeTraining", Rising)
         trained = fit_judge(corpus, config)
     steps = trained.state_dict()["nets.0.reader.encoder.pyramid.1.num_batches_tracked"]
     assert int(steps) == len(corpus.train) // TINY.batch_size  # those of one epoch, not of three

@@ -135,6 +135,30 @@ def test_two_samples_with_one_code_in_common_agree_in_what_that_code_holds(
     assert {row.kept for row in rows.values()} == {"prior"}
 
 
+def test_chance_of_agreement_knows_what_a_step_usually_shows(split: Split):
+    class Ordered(Oracle):
+        """Every sample shows the classes in the same order."""
+
+        def sample(self, n: int, length: int, *, means: bool = False) -> Codes:
+            d = torch.eye(WHAT)[torch.arange(length) % WHAT].expand(n, -1, -1)
+            return Codes(super().sample(n, length).s, d)
+
+    row = next(r for r in judge_samples(Ordered(), Reading(), split) if r.factor == "phone")
+    assert (row.mean, row.chance) == (1.0, pytest.approx(1.0))
+
+
+def test_samples_decode_means_if_draws_are_not_wanted(split: Split):
+    class Told(Oracle):
+        def sample(self, n: int, length: int, *, means: bool = False) -> Codes:
+            told.append(means)
+            return super().sample(n, length)
+
+    told: list[bool] = []
+    judge_samples(Told(), Reading(), split, Draws(repeats=1, means=True))
+    assert told
+    assert all(told)
+
+
 def test_speakers_are_verified_by_the_code_that_holds_them(model: Method, split: Split):
     result = verify_speakers(embed(model, split), split)
     assert result.static_eer == 0.0

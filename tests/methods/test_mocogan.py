@@ -5,7 +5,8 @@ import torch
 
 from tests.conformance.toys import KINDS, toy_batch, toy_method, toy_spec
 from unbraid.methods.baselines.mocogan import MoCoGAN, MoCoGANConfig
-from unbraid.nets import NetConfig
+from unbraid.methods.store import load_model, save_model
+from unbraid.nets import NetConfig, encoder_for
 from unbraid.nets.critic import StepCritic
 from unbraid.objectives.adversarial import gradient_penalty
 from unbraid.training.module import parameter_groups
@@ -114,6 +115,16 @@ def test_the_critic_of_steps_sees_whole_pixels_where_the_encoder_looks_at_shrunk
     method = MoCoGAN(toy_spec("video"), MoCoGANConfig(net=net))
     assert method.step_critic.encoder.shrink == 1
     assert method.encoder.shrink == method.sequence_critic.encoder.shrink == 2
+
+
+def test_a_model_whose_critic_of_steps_saw_shrunk_frames_is_read(tmp_path):
+    net = NetConfig(channels=(4, 8), features=8, hidden=8, shrink=2)
+    method = MoCoGAN(toy_spec("video"), MoCoGANConfig(net=net)).eval()
+    method.step_critic = StepCritic(encoder_for(toy_spec("video"), net), net.hidden)
+    save_model(method, tmp_path)
+    read, batch = load_model(tmp_path), toy_batch("video")
+    with torch.no_grad():
+        assert torch.equal(read.encode(batch).s, method.encode(batch).s)
 
 
 def test_a_negative_number_of_steps_is_refused():

@@ -3,8 +3,6 @@
 import inspect
 from typing import Any
 
-import torch
-
 from unbraid.methods.base import Method, VariationalMethod, count_parameters
 from unbraid.methods.baselines.diffsda import DiffSDA
 from unbraid.methods.baselines.fhvae import FHVAE
@@ -20,9 +18,9 @@ from unbraid.methods.dbse import DBSE
 from unbraid.methods.dsvae import DSVAE
 from unbraid.methods.placed import Placed
 from unbraid.methods.spyl import SPYL
+from unbraid.nets.memory import check_network
 from unbraid.plugins import add_entry, load_plugin, plugin_names
 from unbraid.records import Spec
-from unbraid.safety.limits import check_memory
 from unbraid.settings import closest
 
 __all__ = [
@@ -132,12 +130,5 @@ def make_method(name: str, spec: Spec, config: Any, **parts: Any) -> Method:
     """
     cls = find_method(name)
     advice = "Choose smaller dimensions (method.static_dim, method.dynamic_dim, method.net)."
-    try:
-        with torch.device("meta"), torch.random.fork_rng(devices=[]):  # shapes without numbers
-            count = sum(part.numel() for part in cls(spec, config).parameters())
-    except (RuntimeError, TypeError, OverflowError) as error:  # more than 64 bits can count
-        message = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(f"{name} cannot be made by these settings ({message}). {advice}") from None
-    # A parameter, its gradient and two moments of the optimiser, four bytes each.
-    check_memory(16 * count, f"{name} with {count:,} parameters", advice)
+    check_network(lambda: cls(spec, config), name, advice)
     return cls(spec, config, **parts)

@@ -1,11 +1,14 @@
 """Names and settings of earlier versions: old runs, presets and commands are read as new ones.
 
 Before `placed` was a method, it was `dsvae` with `posterior = "placed"`, and the sizes of its
-patches (`stamps`, `stamp_side`) stood in the `net` of every method.
+patches (`stamps`, `stamp_side`) stood in the `net` of every method. The critic of steps of
+`mocogan` once saw frames as `net.shrink` makes them.
 """
 
 from collections.abc import Mapping
 from typing import Any
+
+from torch import Tensor, nn
 
 from unbraid.settings import Table
 
@@ -39,3 +42,17 @@ def convert_settings(settings: Mapping[str, Any], before: str, after: str) -> Ta
             table |= {PLACED[key]: value for key, value in net.items() if key in PLACED}
     dropped = ("posterior", "static_steps", "kl_static_safe") if before != after else ()
     return {key: value for key, value in table.items() if key not in dropped}
+
+
+def convert_weights(weights: Mapping[str, Tensor], method: nn.Module) -> dict[str, Tensor]:
+    """Return weights as the method has them now.
+
+    A critic of steps with other sizes is left as `method` has it, untrained: only training needs
+    critics.
+    """
+    new = method.state_dict()
+    size = "step_critic.encoder.head.0.weight"
+    if size in weights and size in new and weights[size].shape != new[size].shape:
+        own = {name: value for name, value in new.items() if name.startswith("step_critic.")}
+        return {**weights, **own}
+    return dict(weights)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import unbraid
 from unbraid.files import check_kinds, read_ours, write_text, write_whole
 from unbraid.methods import Method, find_method, make_method, method_name
-from unbraid.methods.former import convert_settings, successor
+from unbraid.methods.former import convert_settings, convert_weights, successor
 from unbraid.nets import Decoder, Encoder
 from unbraid.records import Spec
 from unbraid.settings import as_table, build
@@ -97,7 +97,7 @@ def load_model(
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged or not a safetensors file: {error}.") from None
     try:
-        method.load_state_dict(weights)
+        method.load_state_dict(convert_weights(weights, method))
     except RuntimeError as error:
         first = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
         raise ValueError(f"{path} does not belong to {folder / 'model.json'}: {first}") from None

@@ -1,4 +1,4 @@
-"""Lightning's checkpoints without pickle: one safetensors file, its structure as JSON inside."""
+"""Checkpoints without pickle: one safetensors file, its structure as JSON inside."""
 
 import json
 from pathlib import Path
@@ -48,16 +48,20 @@ def unpack(value: Any, tensors: dict[str, Tensor]) -> Any:
     return tuple(parts) if kind == "tuple" else parts
 
 
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write a state, of what `pack` can hold."""
+    tensors: dict[str, Tensor] = {}
+    metadata = {"format": FORMAT, "tree": json.dumps(pack(state, tensors))}
+    write_whole(path, lambda aside: save_file(tensors, aside, metadata))
+
+
 class SafeCheckpointIO(CheckpointIO):
     """Saves and loads Lightning's state without ever unpickling."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
     ) -> None:
-        tensors: dict[str, Tensor] = {}
-        tree = pack(checkpoint, tensors)
-        metadata = {"format": FORMAT, "tree": json.dumps(tree)}
-        write_whole(Path(path), lambda aside: save_file(tensors, aside, metadata))
+        write_state(Path(path), checkpoint)
 
     def load_checkpoint(
         self, path: Any, map_location: Any | None = None, weights_only: bool | None = None
@@ -69,9 +73,21 @@ class SafeCheckpointIO(CheckpointIO):
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Return the state of a checkpoint, or say what is wrong with the file."""
+    """Return the state of a run's checkpoint, or say what is wrong with the file."""
     if not path.is_file():
         raise ValueError(f"there is no checkpoint {path}. The run was stopped before its first.")
+    kinds = {"state_dict": dict, "global_step": int, "callbacks": dict}
+    return read_state(path, kinds, "Restore it, or start a new run.")
+
+
+def read_state(path: Path, kinds: dict[str, type], advice: str) -> dict[str, Any]:
+    """Return a state that `write_state` wrote, with the entries `kinds`.
+
+    Args:
+        path: of the file.
+        kinds: what it must hold.
+        advice: what to do if it is damaged, a sentence.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -81,10 +97,10 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} is not a checkpoint of ours: its format is not {FORMAT}.")
     try:
-        state = unpack(json.loads(metadata["tree"]), tensors)
+        state: dict[str, Any] = unpack(json.loads(metadata["tree"]), tensors)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}. Restore it, or start a new run.") from None
-    check_kinds(path, state, {"state_dict": dict, "global_step": int, "callbacks": dict})
+        raise ValueError(f"{path} is damaged: {error}. {advice}") from None
+    check_kinds(path, state, kinds)
     return state
 
 

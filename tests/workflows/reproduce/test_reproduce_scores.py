@@ -168,5 +168,8 @@ def test_a_judge_as_asked_for_is_not_spoken_of():
     old = {"config": {**has, "channels": [16, 32], "max_steps": 500}}
     assert trained_otherwise(old, asked) == [
         "channels [16, 32] instead of [24, 64, 128]",
-        "max_steps 500 instead of 7000",
+        f"max_steps 500 instead of {has['max_steps']}",
     ]
+    before = {key: value for key, value in has.items() if key != "members"}  # had one net
+    assert trained_otherwise({"config": before}, {"judge": {"members": 1}}) == []
+    assert trained_otherwise({"config": before}, asked) == ["members 1 instead of 2"]

@@ -5,7 +5,6 @@ from unbraid.evaluation.judge.model import (
     JudgeConfig,
     Predictions,
     Role,
-    fit_judge,
     judged_factors,
     test_accuracy,
 )
@@ -16,6 +15,7 @@ from unbraid.evaluation.judge.store import (
     read_judge,
     save_judge,
 )
+from unbraid.evaluation.judge.training import fit_judge, minutes_before
 
 __all__ = [
     "Judge",
@@ -27,6 +27,7 @@ __all__ = [
     "fit_judge",
     "judged_factors",
     "load_judge",
+    "minutes_before",
     "read_judge",
     "save_judge",
     "test_accuracy",

@@ -6,9 +6,7 @@ several. It learns from the training split, is chosen on validation, and carries
 accuracy and the fingerprint of its data.
 """
 
-import copy
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -16,20 +14,15 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import LambdaLR
 
-from unbraid.data.corpus import Corpus, Split
-from unbraid.evaluation.judge.readers import AttentionReader, RecurrentReader, distorted
+from unbraid.data.corpus import Split
+from unbraid.evaluation.judge.readers import AttentionReader, RecurrentReader
 from unbraid.nets import NetConfig
-from unbraid.precision import Precision, autocast, inference, number_format
+from unbraid.nets.memory import check_network
+from unbraid.precision import Precision, inference
 from unbraid.records import Batch, Factor, Spec
-from unbraid.runs.config import TrainingConfig
-from unbraid.seeding import seed_draws
 from unbraid.settings import all_finite, at_least, closest
-from unbraid.training.module import learning_rate_factor, make_optimizer
 
 Role = Literal["static", "dynamic"]
 Predictions = dict[str, NDArray[np.float32]]
@@ -142,6 +135,14 @@ class Judge(nn.Module):
         }
 
 
+def make_judge(spec: Spec, config: JudgeConfig) -> Judge:
+    """Return a new judge; one that does not fit in memory raises `ValueError`."""
+    advice = "Choose smaller sizes (judge.channels, judge.features, judge.hidden, judge.members)."
+    factors = tuple(factor for factor, _ in judged_factors(spec, config.factors))
+    check_network(lambda: JudgeNet(spec, config, factors), "a judge", advice, times=config.members)
+    return Judge(spec, config)
+
+
 def _reader_for(spec: Spec, config: JudgeConfig) -> RecurrentReader | AttentionReader:
     c = config
     if c.reader == "attention":
@@ -165,126 +166,8 @@ def judged_factors(spec: Spec, some: tuple[str, ...] = ()) -> tuple[tuple[Factor
     return factors  # type: ignore[return-value]
 
 
-def fit_judge(
-    corpus: Corpus,
-    config: JudgeConfig,
-    *,
-    seed: int = 0,
-    console: Console | None = None,
-    device: str = "cpu",
-) -> Judge:
-    """Return the judge, in evaluation mode, of the epoch with the lowest validation loss.
-
-    Args:
-        corpus: the data; labels of the training split teach, the test split is not looked at.
-        config: sizes and budget.
-        seed: decides weights and order.
-        console: where progress is shown; nowhere if None.
-        device: where to train.
-    """
-    seed_draws(seed, "start")
-    judge = Judge(corpus.spec, config).to(device)
-    training = _Training(judge, corpus, seed)
-    best, weights, waited = math.inf, judge.state_dict(), 0
-    quiet = console is None or not console.is_terminal
-    while waited < config.patience and not training.over:
-        for _ in track(training.epoch(), "judge", console=console, disable=quiet, transient=True):
-            pass
-        loss, waited = training.validation_loss(), waited + 1
-        if loss < best:
-            best, weights, waited = loss, copy.deepcopy(judge.state_dict()), 0
-        if console is not None:
-            progress = f"step {training.step}/{training.steps}  {training.minutes:.1f} min"
-            console.print(f"{progress}  validation loss {loss:.4g}", highlight=False)
-    judge.load_state_dict(weights)
-    return judge.eval()
-
-
-class _Training:
-    """Steps and budget of one training."""
-
-    def __init__(self, judge: Judge, corpus: Corpus, seed: int) -> None:
-        c = judge.config
-        self.judge, self.corpus, self.seed = judge, corpus, seed
-        self.size = min(c.batch_size, len(corpus.train))
-        self.steps = min(c.max_steps, c.max_epochs * (len(corpus.train) // self.size))
-        self.step, self.began = 0, time.monotonic()
-        curve = TrainingConfig(
-            optimizer=c.optimizer, lr=c.lr, schedule="cosine", warmup_steps=self.steps // 10
-        )
-        self.optimizer = make_optimizer(judge.parameters(), [], curve)
-        self.schedule = LambdaLR(self.optimizer, learning_rate_factor(curve, self.steps))
-        self.draws = np.random.default_rng(seed)
-
-    @property
-    def minutes(self) -> float:
-        return (time.monotonic() - self.began) / 60
-
-    @property
-    def over(self) -> bool:
-        limit = self.judge.config.minutes or math.inf
-        return self.step >= self.steps or self.minutes >= limit
-
-    def epoch(self) -> Iterator[int]:
-        """Go once over the training split in a random order; yield the number of steps made."""
-        train, size = self.corpus.train, self.size
-        order = np.random.default_rng((self.seed, self.step)).permutation(len(train))
-        self.judge.train()
-        for start in range(0, len(order) - size + 1, size):
-            if self.over:
-                return
-            loss = self.loss(train.select(np.sort(order[start : start + size])))
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            self.schedule.step()
-            self.step += 1
-            yield self.step
-
-    def loss(self, split: Split) -> Tensor:
-        """Return the cross-entropy, summed over factors, mean over sequences (or their steps).
-
-        Training sums over nets, each with a loss of its own; validation has that of their mean.
-        """
-        batch = split.take(slice(None), next(self.judge.parameters()).device)
-        steps = self.seen(batch) if self.judge.training else slice(None)
-        batch = batch.steps(steps)
-        c = self.judge.config
-        if self.judge.training and (c.distortion or c.elastic):
-            batch = batch.with_x(distorted(batch.x, c.distortion, self.draws, c.elastic))
-        total = batch.x.new_zeros(())
-        device = batch.x.device
-        with autocast(device, number_format(c.precision, device, self.judge.spec.kind)):
-            nets = self.judge.nets if self.judge.training else [self.judge]
-            predictions = [pair for net in nets for pair in net(batch).items()]
-        for name, logits in predictions:
-            labels = torch.as_tensor(split.label(name), device=logits.device).long()
-            if labels.ndim == 2:
-                labels = labels[:, steps]
-                logits, labels = logits[batch.mask], labels[batch.mask]
-            total = total + nn.functional.cross_entropy(logits, labels)
-        return total
-
-    def seen(self, batch: Batch) -> slice | Tensor:
-        """Draw the steps to learn from, among those that the shortest sequence has."""
-        few, shortest = self.judge.config.window, int(batch.mask.sum(1).min())
-        if not few or few >= shortest:
-            return slice(None)
-        if self.judge.config.reader == "attention":
-            return torch.as_tensor(self.draws.permutation(shortest)[:few])
-        start = int(self.draws.integers(shortest - few + 1))
-        return slice(start, start + few)
-
-    @torch.inference_mode()
-    def validation_loss(self) -> float:
-        """Return the mean loss over the validation split."""
-        self.judge.eval()
-        split = self.corpus.validation
-        losses = [len(part) * self.loss(part).item() for part in _pieces(split)]
-        return sum(losses) / len(split)
-
-
-def _pieces(split: Split, size: int = 128) -> Iterator[Split]:
+def pieces(split: Split, size: int = 128) -> Iterator[Split]:
+    """Yield the sequences of a split, `size` at a time."""
     for start in range(0, len(split), size):
         yield split.select(slice(start, start + size))
 
@@ -292,7 +175,7 @@ def _pieces(split: Split, size: int = 128) -> Iterator[Split]:
 def test_accuracy(judge: Judge, split: Split) -> dict[str, float]:
     """Return the share of right answers per factor, 0 to 1; padded steps do not count."""
     right: dict[str, list[NDArray[np.bool_]]] = {factor.name: [] for factor, _ in judge.factors}
-    for part in _pieces(split):
+    for part in pieces(split):
         batch = part.take(slice(None))
         for name, p in judge.predict(batch).items():
             hits = p.argmax(-1) == part.label(name)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import unbraid
 from unbraid.data.corpus import Corpus
-from unbraid.evaluation.judge.model import Judge, JudgeConfig
+from unbraid.evaluation.judge.model import Judge, JudgeConfig, make_judge
 from unbraid.files import check_kinds, read_ours, write_text, write_whole
 from unbraid.methods.store import spec_from_table
 from unbraid.settings import as_table, build
@@ -48,7 +48,7 @@ def load_judge(folder: Path, device: str = "cpu") -> Judge:
     about = read_judge(folder)
     try:
         config = build(JudgeConfig, about["config"], where="config")
-        judge = Judge(spec_from_table(about["spec"]), config)
+        judge = make_judge(spec_from_table(about["spec"]), config)
     except Exception as error:  # whatever a network says of shapes that are none
         raise ValueError(f"{folder / 'judge.json'} is damaged: {error}.") from None
     path = folder / "judge.safetensors"

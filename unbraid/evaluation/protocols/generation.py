@@ -59,7 +59,8 @@ class JudgedRow:
         std: over repeats.
         low: lower end of the 95 % bootstrap interval over sequences, all repeats pooled.
         high: its upper end.
-        chance: of naming the most frequent class; for the scores, of uniform guesses.
+        chance: of naming the most frequent class; for the scores, of uniform guesses; of agreement,
+            that of two samples with nothing in common.
     """
 
     kept: Kept
@@ -168,7 +169,8 @@ def judge_samples(
         seed_draws(c.seed, "use", repeat)
         parts: dict[str, list[NDArray[Any]]] = {name: [] for name in pairs}
         for batch in split.batches(BATCH, device):
-            one, other = (method.sample(len(batch), batch.x.shape[1]) for _ in range(2))
+            size = (len(batch), batch.x.shape[1])
+            one, other = (method.sample(*size, means=c.means) for _ in range(2))
             mixed = (one, Codes(other.s, one.d), Codes(one.s, other.d))
             drawn, same_d, same_s = (
                 judge.predict(batch.with_x(method.decode(codes))) for codes in mixed
@@ -189,15 +191,18 @@ def judge_samples(
 
 def _agreement(classes: NDArray[Any], steps: NDArray[np.bool_], seed: int) -> Figure:
     """Return the share of equal classes of (R, 2, N) pairs, or (R, 2, N, T) over existing steps."""
-    same = (classes[:, 0] == classes[:, 1]).astype(float)
-    counted = classes
-    if same.ndim == 3:
-        same = (same * steps).sum(-1) / steps.sum(-1)
-        counted = classes[..., steps]
-    ends = bootstrap_interval(same.mean(0)[:, None], seed=seed, of=lambda m: m[:, 0])
-    shares = np.unique(counted, return_counts=True)[1] / counted.size
-    each = same.mean(1)
-    return float(each.mean()), float(each.std()), *ends, float((shares**2).sum())
+    if classes.ndim == 3:
+        classes, steps = classes[..., None], np.ones((classes.shape[-1], 1), dtype=bool)
+    same, count = ((classes[:, 0] == classes[:, 1]) & steps).sum(-1), steps.sum(-1)
+    each = same.sum(1) / count.sum()
+    pooled = np.stack([same.mean(0), count], -1)  # (N, 2)
+    ends = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
+    # Two sequences with nothing in common can agree because a step has a usual class.
+    guess = 0.0
+    for t, existing in enumerate(steps.T):
+        shares = np.unique(classes[..., existing, t], return_counts=True)[1]
+        guess += existing.sum() / count.sum() * ((shares / shares.sum()) ** 2).sum()
+    return float(each.mean()), float(each.std()), *ends, float(guess)
 
 
 def leakage_table(rows: Sequence[JudgedRow]) -> list[LeakageRow]:

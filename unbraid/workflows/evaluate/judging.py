@@ -65,6 +65,8 @@ def fit_judge(
 ) -> Path:
     """Train a judge into `<out>/<data>` and return that folder.
 
+    A training that was stopped goes on where it was, if it is asked for again.
+
     Args:
         data: a name of the catalogue, or the path of a file or folder.
         settings: what differs from the defaults: tables named data and judge.
@@ -82,8 +84,10 @@ def fit_judge(
     corpus = load_data(data, settings.get("data", {}))
     if (folder / "judge.json").exists():
         raise ValueError(f"{folder} holds a judge already. Choose another --out, or delete it.")
-    began = time.monotonic()
-    judge = judges.fit_judge(corpus, config, seed=seed, console=console, device=device)
+    checkpoint = folder / "judge.checkpoint.safetensors"
+    began = time.monotonic() - 60 * judges.minutes_before(checkpoint)
+    how: dict[str, Any] = {"console": console, "device": device, "checkpoint": checkpoint}
+    judge = judges.fit_judge(corpus, config, seed=seed, **how)
     about = {
         "fingerprint": judges.fingerprint(corpus),
         "accuracy": judges.test_accuracy(judge, corpus.test),
@@ -92,6 +96,7 @@ def fit_judge(
         "training": {"seed": seed, "minutes": round((time.monotonic() - began) / 60, 2)},
     }
     judges.save_judge(judge, folder, about)
+    checkpoint.unlink(missing_ok=True)
     return folder
 
 
@@ -172,7 +177,7 @@ def leakage_screen(metrics: Metrics) -> ScreenTable:
 def samples_screen(metrics: Metrics) -> ScreenTable:
     """Return how often a drawn code keeps its factors when the other is drawn anew."""
     table = _table(
-        "drawn twice with the same code: the judge agrees", "factor", "kept", "agreement", "chance"
+        "two samples with one drawn code in common", "factor", "code", "agreement", "chance"
     )
     for row in metrics["rows"]:
         if row["metric"] == "agreement":

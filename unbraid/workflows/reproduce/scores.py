@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any, cast
 
 from unbraid.data.corpus import Corpus
+from unbraid.evaluation.judge import JudgeConfig
 from unbraid.evaluation.manipulate import Embedding, embed
 from unbraid.evaluation.predictors import Examples
 from unbraid.evaluation.protocols.content import ContentResult, probe_content
@@ -21,7 +22,7 @@ from unbraid.evaluation.protocols.series_tasks import (
 from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.methods.base import Method
 from unbraid.safety.names import path_name
-from unbraid.settings import closest
+from unbraid.settings import as_table, closest
 from unbraid.workflows.evaluate import judging
 from unbraid.workflows.reproduce.plan import Metric
 
@@ -154,5 +155,5 @@ def trained_otherwise(about: dict[str, Any], settings: dict[str, Any]) -> list[s
     >>> trained_otherwise({"config": {"max_steps": 100, "lr": 0.1}}, {"judge": {"max_steps": 200}})
     ['max_steps 100 instead of 200']
     """
-    wanted, has = settings.get("judge", {}), about["config"]
-    return [f"{k} {has.get(k)} instead of {v}" for k, v in wanted.items() if has.get(k) != v]
+    wanted, has = settings.get("judge", {}), as_table(JudgeConfig()) | about["config"]
+    return [f"{k} {has[k]} instead of {v}" for k, v in wanted.items() if has[k] != v]
