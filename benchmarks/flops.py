@@ -47,7 +47,7 @@ class FullBatches(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-# Eigenvectors are chosen by their values, and steps for a critic by draws: fake tensors have neither.
+# Eigenvectors are chosen by values, and steps for a critic by draws: fake tensors have neither.
 COMPUTED = ("SKD", "MoCoGAN")
 
 
