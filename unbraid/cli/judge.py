@@ -41,7 +41,7 @@ def fit(
         settings=parse_sets(sets or []),
         seed=seed,
         out=out,
-        console=console,
+        say=print_line,
         device=torch_device(device),
     )
     console.print(accuracy_table(folder))

@@ -3,14 +3,12 @@
 import copy
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import track
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -34,7 +32,7 @@ def fit_judge(
     config: JudgeConfig,
     *,
     seed: int = 0,
-    console: Console | None = None,
+    say: Callable[[str], None] = lambda text: None,
     device: str = "cpu",
     checkpoint: Path | None = None,
 ) -> Judge:
@@ -44,7 +42,7 @@ def fit_judge(
         corpus: the data; labels of the training split teach, the test split is not looked at.
         config: sizes and budget.
         seed: decides weights and order.
-        console: where progress is shown; nowhere if None.
+        say: is told how far it is, every epoch and every two minutes.
         device: where to train.
         checkpoint: a file that keeps the state of a training that is not over. One that is there
             is continued, with the same result as without the stop.
@@ -54,16 +52,14 @@ def fit_judge(
     training = JudgeTraining(judge, corpus, seed, checkpoint)
     if checkpoint is not None and checkpoint.is_file():
         training.continue_from(checkpoint)
-        if console is not None:
-            console.print(f"goes on at step {training.step} of {training.steps}", highlight=False)
-    quiet = console is None or not console.is_terminal
+        say(f"judge: goes on at step {training.step} of {training.steps}")
     while training.waited < config.patience and not training.over:
-        for _ in track(training.epoch(), "judge", console=console, disable=quiet, transient=True):
-            pass
+        for _ in training.epoch():
+            if training.keep_now:
+                training.keep()
+                say(training.progress)
         loss = training.validate()
-        if console is not None:
-            progress = f"step {training.step}/{training.steps}  {training.minutes:.1f} min"
-            console.print(f"{progress}  validation loss {loss:.4g}", highlight=False)
+        say(f"{training.progress}  validation loss {loss:.4g}")
     judge.load_state_dict(training.best_weights)
     return judge.eval()
 
@@ -103,6 +99,14 @@ class JudgeTraining:
         limit = self.judge.config.minutes or math.inf
         return self.step >= self.steps or self.minutes >= limit
 
+    @property
+    def progress(self) -> str:
+        return f"judge: step {self.step}/{self.steps}  {self.minutes:.1f} min"
+
+    @property
+    def keep_now(self) -> bool:
+        return time.monotonic() - self.kept > 60 * KEEP_EVERY
+
     def epoch(self) -> Iterator[int]:
         """Go once over the training split in a random order; yield the number of steps made.
 
@@ -121,8 +125,6 @@ class JudgeTraining:
             self.optimizer.step()
             self.schedule.step()
             self.step += 1
-            if time.monotonic() - self.kept > 60 * KEEP_EVERY:
-                self.keep()
             yield self.step
 
     def validate(self) -> float:
@@ -179,6 +181,7 @@ class JudgeTraining:
 
     def keep(self) -> None:
         """Write the state, if there is a file for it."""
+        self.kept = time.monotonic()
         if self.checkpoint is None:
             return
         write_state(
@@ -198,7 +201,6 @@ class JudgeTraining:
                 "torch": torch.get_rng_state(),
             },
         )
-        self.kept = time.monotonic()
 
     def continue_from(self, path: Path) -> None:
         """Take up a state that `keep` wrote; one of other settings or data is refused."""

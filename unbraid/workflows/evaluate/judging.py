@@ -2,13 +2,12 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table as ScreenTable
 
 import unbraid
@@ -60,7 +59,7 @@ def fit_judge(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     out: str | Path = "judges",
-    console: Console | None = None,
+    say: Callable[[str], None] = lambda text: None,
     device: str = "cpu",
 ) -> Path:
     """Train a judge into `<out>/<data>` and return that folder.
@@ -72,7 +71,7 @@ def fit_judge(
         settings: what differs from the defaults: tables named data and judge.
         seed: decides weights and order.
         out: folder of judges.
-        console: where progress is shown; nowhere if None.
+        say: is told how far it is.
         device: where to train.
     """
     settings, folder = settings or {}, Path(out) / path_name(data)
@@ -86,7 +85,7 @@ def fit_judge(
         raise ValueError(f"{folder} holds a judge already. Choose another --out, or delete it.")
     checkpoint = folder / "judge.checkpoint.safetensors"
     began = time.monotonic() - 60 * judges.minutes_before(checkpoint)
-    how: dict[str, Any] = {"console": console, "device": device, "checkpoint": checkpoint}
+    how: dict[str, Any] = {"say": say, "device": device, "checkpoint": checkpoint}
     judge = judges.fit_judge(corpus, config, seed=seed, **how)
     about = {
         "fingerprint": judges.fingerprint(corpus),

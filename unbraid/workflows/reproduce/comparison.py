@@ -100,7 +100,7 @@ def reproduce(
     comparison = comparison or find_comparison(request.name)
     jobs = plan_jobs(request, comparison)
     say(f"{comparison.title}. Data: {data_title(comparison.data)}. {_amount(request, jobs)}.")
-    judge = _ready(request, comparison, console, say)
+    judge = _ready(request, comparison, say)
     jobs = [replace(job, judge=judge) for job in jobs]
     folder, failed = request.out / comparison.name, dict[str, str]()
     table, ended = folder / "results.json", list[SeedRun]()
@@ -195,9 +195,7 @@ def plan_jobs(request: Request, comparison: Comparison) -> list[SeedRun]:
     return jobs
 
 
-def _ready(
-    request: Request, comparison: Comparison, console: Console | None, say: Say
-) -> Path | None:
+def _ready(request: Request, comparison: Comparison, say: Say) -> Path | None:
     """Prepare the data once, and the judge if one is needed; both are told before any training."""
     options = comparison.data_options(request.variant)
     corpus = load_data(comparison.data, options)
@@ -205,7 +203,7 @@ def _ready(
     say(f"data: {sizes} sequences")
     if not comparison.judged:
         return None
-    how = {"console": console, "device": request.device}
+    how = {"say": say, "device": request.device}
     settings = parse_sets(comparison.judge)
     folder = judge_of(comparison.data, options, settings, request.out / "judges", **how)
     about = read_judge(folder)

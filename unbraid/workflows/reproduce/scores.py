@@ -141,7 +141,7 @@ def judge_of(
         options: settings of the data.
         settings: of the judge, a table `judge`.
         out: folder of judges.
-        how: `console` and `device`, as for `judging.fit_judge`.
+        how: `say` and `device`, as for `judging.fit_judge`.
     """
     folder = out / path_name(data)
     if not (folder / "judge.json").is_file():
