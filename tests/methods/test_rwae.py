@@ -32,6 +32,17 @@ def test_the_discrepancy_of_equal_distributions_is_about_zero_and_ignores_what_i
     assert mmd(q, p, torch.zeros_like(valid)).tolist() == [0.0, 0.0]
 
 
+def test_the_posterior_that_is_told_is_the_one_that_is_trained():
+    method = toy_method("rwae", "audio")
+    with torch.no_grad():
+        for name, parameter in method.posterior.named_parameters():
+            if name.endswith("bias") and "head" in name:
+                parameter.fill_(-20.0)
+    _, q = method.infer(toy_batch("audio"))
+    for part in (q.s, q.d):
+        assert part.log_var.min().item() == pytest.approx(method.config.smallest_log_var)
+
+
 def test_logits_of_zero_cost_one_bit_each():
     zeros = torch.zeros(4, 3)
     assert critic_loss(zeros, zeros).item() == pytest.approx(2 * math.log(2))

@@ -3,7 +3,7 @@ import torch
 
 from tests.conformance.toys import toy_batch, toy_method
 from unbraid.methods.baselines.s3vae import S3VAEConfig
-from unbraid.objectives.triplet import triplet
+from unbraid.objectives.triplet import others, triplet
 
 
 def test_a_triplet_within_the_margin_costs_what_is_missing():
@@ -11,6 +11,16 @@ def test_a_triplet_within_the_margin_costs_what_is_missing():
     s, view = torch.tensor([[0.0], [1.5]]), torch.tensor([[1.0], [0.5]])
     assert triplet(s, view, margin=1.0).item() == pytest.approx(0.5)
     assert triplet(s, view, margin=0.4).item() == 0.0
+
+
+def test_the_other_sequence_is_any_other_of_the_batch():
+    torch.manual_seed(0)
+    drawn = torch.stack([others(5) for _ in range(400)])
+    assert not (drawn == torch.arange(5)).any()
+    for row in range(5):
+        shares = torch.bincount(drawn[:, row], minlength=5) / 400
+        assert shares[torch.arange(5) != row].sub(0.25).abs().max() < 0.1
+    assert others(1).tolist() == [0]
 
 
 def test_d_learns_to_predict_the_signal():

@@ -30,7 +30,9 @@ class NetConfig:
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
     tells_gaps: bool = False  # series with missing values: which are observed is decoded, too
     shared_scale: bool = False  # series: one scale a channel is learned, in place of one a value
-    hidden: int = 256  # every recurrent net of posterior and prior
+    hidden: int = (
+        256  # every recurrent net of posterior and prior; those of skd have the codes' size
+    )
     prior_layers: int = 1  # LSTM layers of p(d_t | d_<t)
 
     def __post_init__(self) -> None:

@@ -38,7 +38,7 @@ from unbraid.nets.critic import CodeCritic
 from unbraid.objectives.adversarial import critic_loss, frozen, generator_loss
 from unbraid.objectives.mmd import mmd
 from unbraid.parallel.gather import gather
-from unbraid.records import Batch, Codes, Gaussian, Posterior, Spec, Terms
+from unbraid.records import Batch, Codes, Features, Gaussian, Posterior, Spec, Terms
 from unbraid.settings import at_least
 
 Penalty = Literal["mmd", "gan"]
@@ -96,9 +96,13 @@ class RWAE(VariationalMethod):
         if c.dynamic_penalty == "gan":
             self.dynamic_critic = CodeCritic(2 * c.dynamic_dim, c.critic_width)
 
+    def infer(self, batch: Batch) -> tuple[Features, Posterior]:
+        h, q = super().infer(batch)
+        return h, Posterior(self._bounded(q.s), self._bounded(q.d))
+
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config
-        z = Posterior(*(self._bounded(q) for q in _parts(self.infer(batch)[1]))).sample()
+        z = self.infer(batch)[1].sample()
         drawn = Codes(torch.randn_like(z.s), self.prior(z.d, batch.mask).sample())
         errors = self.errors(z, batch)
         terms: Terms = {"reconstruction": (c.w_reconstruction, errors.sum(1).mean())}
@@ -137,7 +141,3 @@ class RWAE(VariationalMethod):
 
     def _bounded(self, q: Gaussian) -> Gaussian:
         return Gaussian(q.mean, q.log_var.clamp(min=self.config.smallest_log_var))
-
-
-def _parts(q: Posterior) -> tuple[Gaussian, Gaussian]:
-    return q.s, q.d
