@@ -103,7 +103,7 @@ def sample(
         keep: codes whose other factor is kept, n of them.
         factor: which factor is drawn.
     """
-    z = method.sample(n, length)
+    z = method.sample(n, keep.d.shape[1] if keep and factor == "static" else length)
     if keep is None or factor == "both":
         return method.decode(z)
     if factor == "static":

@@ -73,10 +73,10 @@ def real_basis(operator: Matrix) -> tuple[Matrix, Complex128[Tensor, " K"]]:
     largest = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
     vectors = vectors * largest.conj() / largest.abs()
     columns = torch.stack([vectors.real, vectors.imag], -1).flatten(1)  # (K, 2M)
-    there = torch.stack([values.imag >= 0, values.imag > 0], -1).flatten()
+    exists = torch.stack([values.imag >= 0, values.imag > 0], -1).flatten()
     of_column = torch.stack([values, values.conj()], -1).flatten()
-    columns = columns[:, there]
-    return columns / columns.norm(dim=0).clamp(min=1e-300), of_column[there]
+    columns = columns[:, exists]
+    return columns / columns.norm(dim=0).clamp(min=1e-300), of_column[exists]
 
 
 class KoopmanState(nn.Module):

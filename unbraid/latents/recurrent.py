@@ -232,7 +232,7 @@ class DynamicPrior(nn.Module):
         return self.head(self.lstm(earlier)[0])
 
     def rollout(self, n: int, length: int, *, means: bool = False) -> Float[Tensor, "n T D"]:
-        """Draw n trajectories; the only loop over time in the library.
+        """Draw n trajectories, step by step.
 
         Args:
             n: how many.

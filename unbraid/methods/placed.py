@@ -104,11 +104,11 @@ class Placed(VariationalMethod):
         networks. No gradient goes through what was taken out.
         """
         first = self.encoder(batch)
-        found = [self._read(first, batch)]
-        while len(found) < self.config.patches:
-            batch = self._without(found[-1], batch)
-            found.append(self._read(self.encoder(batch), batch))
-        return first, Posterior(_joined([q.s for q in found]), _joined([q.d for q in found]))
+        objects = [self._read(first, batch)]
+        while len(objects) < self.config.patches:
+            batch = self._without(objects[-1], batch)
+            objects.append(self._read(self.encoder(batch), batch))
+        return first, Posterior(_joined([q.s for q in objects]), _joined([q.d for q in objects]))
 
     def _read(self, h: Features, batch: Batch) -> Posterior:
         """Return the codes of the object that the features point at."""

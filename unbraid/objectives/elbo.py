@@ -46,8 +46,10 @@ def _row_errors(x_hat: Prediction, x: Tensor, counts: Tensor | None) -> Tensor:
     error = error if counts is None else error.where(counts, 0.0)
     if x_hat.observed_logits is None:
         return error
-    there = torch.ones_like(x) if counts is None else counts.to(x.dtype)
-    return error + binary_cross_entropy_with_logits(x_hat.observed_logits, there, reduction="none")
+    observed = torch.ones_like(x) if counts is None else counts.to(x.dtype)
+    return error + binary_cross_entropy_with_logits(
+        x_hat.observed_logits, observed, reduction="none"
+    )
 
 
 def kl(q: Gaussian, p: Gaussian) -> Float[Tensor, "*batch"]:

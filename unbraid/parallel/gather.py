@@ -2,7 +2,7 @@
 
 Processes that train together have a slice each of one batch. A term that compares sequences with
 each other needs all rows: `gather` returns them, in the order of the processes. It does so inside
-`together` only; elsewhere, and in one process, it returns what it is given.
+`sharded_batch` only; elsewhere, and in one process, it returns what it is given.
 """
 
 from collections.abc import Iterator

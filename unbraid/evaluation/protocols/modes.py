@@ -32,11 +32,6 @@ class Mode:
     code: str
     """s, d, or "s, d" for a pair that the split cuts."""
 
-    @property
-    def modulus(self) -> float:
-        """|λ|: by how much the mode grows or shrinks from a step to the next."""
-        return abs(complex(self.real, self.imag))
-
 
 def modes_of(method: Method) -> list[Mode]:
     """Return the modes of a trained SKD model, those that stay first.
