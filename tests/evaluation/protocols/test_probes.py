@@ -82,6 +82,52 @@ def test_every_classifier_reads_a_clear_code(split: Split, classifier):
     assert {(r.code, r.factor): r.mean for r in rows}["s", "who"] > 0.95
 
 
+def _steps(labels: np.ndarray, group: np.ndarray | None = None) -> tuple[Split, Embedding]:
+    """Codes of pure noise, and a label per step."""
+    rng, n = np.random.default_rng(0), len(labels)
+    spec = Spec(
+        name="made",
+        kind="audio",
+        frame=(3,),
+        length=labels.shape[1],
+        dynamic=(Factor(name="now", classes=4, per_step=True),),
+    )
+    extra = {} if group is None else {"recording": group}
+    split = Split(
+        spec=spec,
+        x=np.zeros((*labels.shape, 3), np.float32),
+        rows=np.arange(n),
+        labels={"now": labels, **extra},
+        group="" if group is None else "recording",
+    )
+    s, d = (rng.normal(size=shape).astype(np.float32) for shape in ((n, 8), (*labels.shape, 4)))
+    return split, Embedding(s, d, np.ones(labels.shape, bool))
+
+
+@pytest.mark.parametrize("classifier", ["svc", "knn"])
+def test_steps_of_one_sequence_are_never_on_both_sides_of_a_probe(classifier):
+    labels = np.repeat(np.random.default_rng(1).integers(4, size=(100, 1)), 10, axis=1)
+    split, codes = _steps(labels)
+    rows = probe(codes, split, classifiers=(classifier,), seeds=3)
+    assert max(row.mean - row.chance for row in rows) < 0.1  # 0.7 if a sequence is looked up
+    assert {row.group for row in rows} == {""}
+
+
+def test_a_label_per_step_is_split_by_a_declared_group():
+    group = np.repeat(np.arange(20), 5)
+    labels = np.repeat(np.random.default_rng(1).integers(4, size=20)[group][:, None], 10, axis=1)
+    split, codes = _steps(labels, group)
+    codes.s[:] = codes.s[5 * group]  # s names the group and nothing else
+    row = probe(codes, split, classifiers=("knn",), seeds=3)[0]
+    assert row.mean - row.chance < 0.2
+    assert row.group == "recording"
+
+
+def test_steps_of_a_single_sequence_leave_nothing_to_train_on():
+    split, codes = _steps(np.arange(10)[None] % 4)
+    assert {row.mean for row in probe(codes, split, seeds=1)} == {0.3}
+
+
 def _weather(leaky: bool) -> tuple[Split, Embedding]:
     """Ten stations share the weather of each of twenty months; a code tells the month alone.
 

@@ -4,13 +4,16 @@ The protocol of SPYL's Table 3 and 9 to 11: the codes of the test split, 80 % to
 scikit-learn classifier with default settings, 20 % to score it, several random splits.
 s should tell the static factors and not the dynamic ones; d the reverse.
 
-Departure: where the data declare a group (`Split.group`: the pieces of a recording, stations that
-share the weather of a month), the sequences of a group are never on both sides. A factor whose
-classes are groups themselves, so that nothing would be left to learn them from, is split by
-sequence; `ProbeRow.group` says which was done.
+Departures:
+* Where the data declare a group (`Split.group`: the pieces of a recording, stations that share the
+  weather of a month), the sequences of a group are never on both sides. A factor whose classes are
+  groups themselves, so that nothing would be left to learn them from, is split by sequence;
+  `ProbeRow.group` says which was done.
+* The steps of one sequence are never on both sides either. s is the same at all of them, so a
+  classifier would look the sequence up and pass for reading a label per step from s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -73,25 +76,23 @@ def probe(
     for factor, role in roles:
         if factor.classes < 2:
             continue
-        for code in ("s", "d"):
-            examples = _examples(codes, split, factor, code, limit)
+        by_code = factor_examples(codes, split, factor, limit=limit)
+        for code, examples in by_code.items():
             if not len(examples.labels):
                 continue
-            group = split.group if can_group(examples) else ""
+            by_group = bool(examples.group) or split.label(factor.name).ndim == 2
             for kind in classifiers:
-                scores = [
-                    probe_accuracy(kind, examples, seed, bool(group)) for seed in range(seeds)
-                ]
+                scores = [probe_accuracy(kind, examples, seed, by_group) for seed in range(seeds)]
                 rows.append(
                     ProbeRow(
-                        code,
+                        code,  # type: ignore[arg-type]
                         factor.name,
                         role,  # type: ignore[arg-type]
                         kind,
                         float(np.mean(scores)),
                         float(np.std(scores)),
                         chance(examples.labels),
-                        group,
+                        examples.group,
                         examples.left_out,
                     )
                 )
@@ -125,27 +126,55 @@ class ProbeExamples:
     left_out: int
     rows: NDArray[Any] | None = None
     """Position in the split of every example, where it is asked for."""
+    group: str = ""
+    """Label that `groups` are; empty: every sequence is a group of its own."""
 
 
-def _examples(
-    codes: Embedding, split: Split, factor: Factor, code: str, limit: int
-) -> ProbeExamples:
-    """Return one example per sequence, or per step for factors with a label per step."""
-    labels = split.label(factor.name)
-    groups = split.label(split.group) if split.group else np.arange(len(split))
-    if labels.ndim == 1:
-        flat = (codes.d * codes.mask[..., None]).reshape(len(codes.d), -1)
-        features = codes.s if code == "s" else flat
-    else:
-        steps = codes.mask
-        s = np.repeat(codes.s[:, None], codes.d.shape[1], axis=1)
-        features = (s if code == "s" else codes.d)[steps]
-        labels = labels[steps]
-        groups = np.repeat(groups[:, None], codes.d.shape[1], axis=1)[steps]
+def whole_dynamic(codes: Embedding, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return all steps of d as one vector per sequence, zeros at padding, (N, T D)."""
+    return (codes.d[rows] * codes.mask[rows][..., None]).reshape(len(rows), -1)
+
+
+def factor_examples(
+    codes: Embedding,
+    split: Split,
+    factor: Factor,
+    *,
+    limit: int,
+    shuffled: bool = False,
+    flat: Callable[[Embedding, NDArray[np.int64]], NDArray[np.float32]] = whole_dynamic,
+) -> dict[str, ProbeExamples]:
+    """Return what is learned from s and from d: a row per sequence, or per step and its code.
+
+    Groups are the data's own, else the sequences. `rows` are positions in the split.
+
+    Args:
+        codes: of the split, from `embed`.
+        split: with the labels; those that are unknown give no example.
+        factor: the label.
+        limit: at most so many examples, drawn at random.
+        shuffled: put them in a random order even if all are taken.
+        flat: d of sequences, by their positions in the split, as one vector each.
+    """
+    labels, rows, steps = split.label(factor.name), np.arange(len(split)), None
+    if labels.ndim == 2:
+        rows, steps = np.nonzero(codes.mask)
+        labels = labels[rows, steps]
     chosen, left_out = frequent_classes(labels)
-    if len(chosen) > limit:
+    if shuffled or len(chosen) > limit:
         chosen = chosen[np.random.default_rng(0).permutation(len(chosen))[:limit]]
-    return ProbeExamples(features[chosen], labels[chosen], groups[chosen], left_out)
+    rows, labels = rows[chosen], labels[chosen]
+    features = {
+        "s": codes.s[rows],
+        "d": flat(codes, rows) if steps is None else codes.d[rows, steps[chosen]],
+    }
+    group, groups = split.group, split.label(split.group)[rows] if split.group else rows
+    if group and not can_group(labels, groups):
+        group, groups = "", rows
+    return {
+        code: ProbeExamples(values, labels, groups, left_out, rows, group)
+        for code, values in features.items()
+    }
 
 
 def frequent_classes(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
@@ -161,12 +190,11 @@ def frequent_classes(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     return known[np.isin(labels[known], frequent)], len(classes) - MOST_CLASSES
 
 
-def can_group(examples: ProbeExamples) -> bool:
+def can_group(labels: NDArray[Any], groups: NDArray[Any]) -> bool:
     """Say whether nine in ten examples are of a class that occurs in two groups or more."""
-    labels, groups = (
-        np.unique(part, return_inverse=True)[1].ravel()
-        for part in (examples.labels, examples.groups)
-    )
+    if not len(labels):
+        return False
+    labels, groups = (np.unique(part, return_inverse=True)[1].ravel() for part in (labels, groups))
     pairs = np.unique(np.stack([labels, groups]), axis=1)
     several = np.bincount(pairs[0]) > 1
     return bool(several[labels].mean() >= 0.9)
@@ -188,6 +216,8 @@ def _cut(examples: ProbeExamples, seed: int, by_group: bool) -> tuple[NDArray[An
 def probe_accuracy(kind: str, examples: ProbeExamples, seed: int, by_group: bool) -> float:
     """Return the accuracy on a fifth of the examples of a classifier trained on the others.
 
+    Chance, if only one class or no example is left to train on.
+
     Args:
         kind: of `Classifier`, with scikit-learn's default settings.
         examples: to be split.
@@ -195,6 +225,8 @@ def probe_accuracy(kind: str, examples: ProbeExamples, seed: int, by_group: bool
         by_group: keep the examples of a group on one side.
     """
     features, labels = examples.features, examples.labels
+    if by_group and len(np.unique(examples.groups)) < 2:
+        return float(chance(labels))
     train, test = _cut(examples, seed, by_group)
     if len(np.unique(labels[train])) < 2:
         return float(chance(labels))

@@ -31,8 +31,7 @@ from unbraid.evaluation.metrics.separation import above_chance, separation
 from unbraid.evaluation.protocols.probes import (
     Classifier,
     ProbeExamples,
-    can_group,
-    frequent_classes,
+    factor_examples,
     probe_accuracy,
 )
 from unbraid.methods.base import Method
@@ -178,25 +177,8 @@ def _splits(sequences: int) -> int:
 def separation_examples(
     codes: Embedding, split: Split, factor: Factor, limit: int
 ) -> dict[str, ProbeExamples]:
-    """Return what is learned from s and from d; groups are the data's own, else the sequences.
-
-    `rows` of the examples are positions in the split.
-    """
-    labels, rows, steps = split.label(factor.name), np.arange(len(split)), None
-    if labels.ndim == 2:
-        rows, steps = np.nonzero(codes.mask)
-        labels = labels[rows, steps]
-    chosen, left_out = frequent_classes(labels)
-    chosen = np.random.default_rng(0).permutation(chosen)[:limit]
-    rows, labels = rows[chosen], labels[chosen]
-    d = flat_dynamic(codes, rows) if steps is None else codes.d[rows, steps[chosen]]
-    groups = split.label(split.group)[rows] if split.group else rows
-    if not can_group(ProbeExamples(d, labels, groups, left_out)):
-        groups = rows
-    return {
-        "s": ProbeExamples(codes.s[rows], labels, groups, left_out, rows),
-        "d": ProbeExamples(d, labels, groups, left_out, rows),
-    }
+    """Return what is learned from s and from d, in a random order; see `factor_examples`."""
+    return factor_examples(codes, split, factor, limit=limit, shuffled=True, flat=flat_dynamic)
 
 
 def flat_dynamic(codes: Embedding, rows: NDArray[np.int64]) -> NDArray[np.float32]:
