@@ -160,6 +160,12 @@ def test_segments_of_other_lengths_have_a_cache_of_their_own(tmp_path):
     assert librispeech.load(_small(root=root)).train.x.shape[1] == 20
 
 
+def test_the_segments_of_an_utterance_are_a_group(tmp_path):
+    test = librispeech.load(_small(root=str(_tree(tmp_path / "tree")))).test
+    assert test.group == "utterance"
+    assert np.unique(test.label(test.group), return_counts=True)[1].tolist() == [2] * 4
+
+
 def test_women_and_men_are_dealt_in_turn():
     sexes = {f"{i}": "F" if i < 5 else "M" for i in range(8)}
     parts = deal_speakers(sexes, Config(test_speakers=4, validation_speakers=2))

@@ -53,6 +53,12 @@ def test_training_is_train_and_test_the_core_speakers_without_sa(tmp_path, lower
     assert corpus.train.x.shape == ((4 * 3 + 4) * 2, 20, 80)
 
 
+def test_the_segments_of_an_utterance_are_a_group(tmp_path):
+    test = _load(_copy(tmp_path / "data")).test
+    assert test.group == "utterance"
+    assert np.unique(test.label(test.group), return_counts=True)[1].tolist() == [2] * 4
+
+
 def test_sex_and_dialect_come_from_the_folders(tmp_path):
     corpus = _load(_copy(tmp_path / "data"))
     speaker, sex, dialect = corpus.spec.static

@@ -3,7 +3,7 @@
 Any part of it will do; the download is train-clean-5, the small part of "Mini LibriSpeech".
 Recordings are cut into segments of 20 frames of 10 ms, as the papers do with TIMIT; 68 frames of
 8.5 ms are what later papers have on LibriSpeech. Static factors are the speaker and the speaker's
-sex. Splits go by speaker.
+sex. Splits go by speaker; probes keep the segments of an utterance on one side.
 """
 
 import re
@@ -102,6 +102,7 @@ def load(config: Config, *, progress: Progress | None = None) -> Corpus:
         x=segments.x,
         alternatives=segments.alternatives,
         labels=labels | {"utterance": segments.owner},
+        group="utterance",
         static=static,
         rate=cut.mel.sample_rate / cut.mel.hop,
         features="log-mel",

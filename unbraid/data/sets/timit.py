@@ -114,8 +114,9 @@ def _collect(segments: Segments, prepared: Prepared, cut: Cut) -> Collection:
         dynamic = (Factor(name="phone", classes=len(PHONES), values=PHONES, per_step=True),)
     return Collection(
         name="timit", kind="audio", x=segments.x, alternatives=segments.alternatives,
-        labels=labels, static=static, dynamic=dynamic, rate=cut.mel.sample_rate / cut.mel.hop,
-        features="log-mel", skipped={**segments.skipped, **prepared.facts["noted"]},
+        labels=labels, group="utterance", static=static, dynamic=dynamic,
+        rate=cut.mel.sample_rate / cut.mel.hop, features="log-mel",
+        skipped={**segments.skipped, **prepared.facts["noted"]},
     )  # fmt: skip
 
 
