@@ -438,3 +438,57 @@ def test_a_distortion_where_there_are_no_pixels_is_refused():
     spec = load_data("toy-series", {"train": 20}).spec
     with pytest.raises(ValueError, match="move pixels"):
         Judge(spec, JudgeConfig(distortion=0.1))
+
+
+def _unknown(split: Split, name: str, rows: np.ndarray) -> Split:
+    labels = split.labels[name].copy()
+    labels[split.rows[rows]] = -1
+    return replace(split, labels={**split.labels, name: labels})
+
+
+def test_unknown_labels_do_not_teach(corpus: Corpus, judge: Judge):
+    training = JudgeTraining(judge, corpus, 0)
+    single = Judge(corpus.spec, replace(TINY, factors=("motion",))).eval()
+    one = JudgeTraining(single, corpus, 0)
+    split, rows = corpus.validation, np.arange(8)
+    hidden = _unknown(split, "motion", rows[:5])
+    with torch.no_grad():
+        assert one.loss(hidden).item() == pytest.approx(one.loss(split.select(rows[5:])).item())
+        others = training.loss(split) - training.loss(_unknown(split, "motion", rows))
+    assert torch.isfinite(others)
+    loss = one.loss(_unknown(split, "motion", rows))
+    loss.backward()  # nothing is known, and nothing breaks
+    assert loss.item() == 0.0
+
+
+def test_a_judge_of_labels_per_step_learns_where_some_are_unknown():
+    corpus = load_data("toy-series", {"train": 24, "validation": 8, "test": 8})
+    state = corpus.train.labels["state"].copy()
+    state[:, ::2] = -1
+    splits = {
+        name: replace(corpus.split(name), labels={**corpus.train.labels, "state": state})
+        for name in ("train", "validation", "test")
+    }
+    some = replace(corpus, **splits)
+    learned = fit_judge(some, replace(TINY, factors=("state",)))
+    part = some.test
+    batch = part.take(slice(None))
+    hits = learned.predict(batch)["state"].argmax(-1) == part.label("state")
+    wanted = hits[:, 1::2][batch.mask[:, 1::2].numpy()].mean()
+    assert judges.test_accuracy(learned, part)["state"] == pytest.approx(wanted)
+
+
+def test_the_accuracy_of_a_judge_is_that_of_known_labels(corpus: Corpus, judge: Judge):
+    test, rows = corpus.test, np.arange(8)
+    known = judges.test_accuracy(judge, test.select(rows[3:]))
+    assert judges.test_accuracy(judge, _unknown(test, "hair", rows[:3]))["hair"] == known["hair"]
+    assert "hair" not in judges.test_accuracy(judge, _unknown(test, "hair", rows))
+
+
+def test_the_chance_of_a_judge_is_that_of_known_labels(corpus: Corpus, judge: Judge):
+    from unbraid.workflows.evaluate import judging
+
+    test, rows = corpus.test, np.arange(8)
+    wanted = chance(test.label("hair")[6:])
+    assert judging._chances(judge, _unknown(test, "hair", rows[:6]))["hair"] == wanted
+    assert "hair" not in judging._chances(judge, _unknown(test, "hair", rows))

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import unbraid
 from unbraid.records import Factor
-from unbraid.studio.model.directions import correlation_ratio, label_directions
+from unbraid.studio.model.directions import _linked, correlation_ratio, label_directions
 from unbraid.studio.workspace import Places, make_workspace
 
 
@@ -96,3 +98,17 @@ def test_the_correlation_ratio_is_that_of_an_analysis_of_variance():
     )
     total = ((values - values.mean()) ** 2).sum()
     assert correlation_ratio(values, classes) == pytest.approx(1 - within / total)
+
+
+def test_unknown_labels_are_no_class_that_a_coordinate_goes_with():
+    corpus = unbraid.load_data("toy-sprites", {"train": 8, "validation": 4, "test": 120})
+    test = corpus.test
+    unknown = np.arange(120) % 2 == 0
+    labels = {name: values.copy() for name, values in test.labels.items()}
+    labels["skin"][test.rows[unknown]] = -1
+    labels["hair"][test.rows] = -1
+    hidden = replace(test, labels=labels)
+    along = np.where(unknown, 5.0, 0.0) + np.random.default_rng(0).normal(size=120)
+    name, share = _linked(along, hidden)
+    assert name != "hair"
+    assert share < 0.3

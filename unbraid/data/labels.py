@@ -57,6 +57,16 @@ def label_array(values: Any) -> Array:
     return array
 
 
+def known_labels(labels: Array, mask: Array) -> Array:
+    """Return where classes are known: (N,), or (N, T) for those per step, at existing steps.
+
+    >>> known_labels(np.array([[0, -1, 2]]), np.array([[True, True, False]])).tolist()
+    [[True, False, False]]
+    """
+    known = labels >= 0
+    return known & mask if labels.ndim == 2 else known
+
+
 def _is_known(array: Array) -> Array:
     return np.isfinite(array) if array.dtype.kind == "f" else array != UNKNOWN
 

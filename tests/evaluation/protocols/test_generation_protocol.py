@@ -190,3 +190,30 @@ def test_no_repeats_are_refused():
 def test_only_the_sides_asked_for_are_judged_and_by_the_same_draws(clean: list[JudgedRow]):
     rows = judge_generations(Oracle(), Reader(), _split(), Draws(repeats=5, seed=0, sides=("s",)))
     assert rows == [row for row in clean if row.kept == "s"]
+
+
+def test_unknown_labels_count_neither_as_wrong_nor_as_a_class():
+    split = _split()
+    for name in ("who", "now"):
+        split.labels[name][::5] = -1
+    rows = judge_controls(Oracle(), Reader(), split)
+    known = split.label("who")[np.arange(N) % 5 > 0]
+    for factor in ("who", "now"):
+        row = _by(rows)["data", factor]
+        assert (row.mean, row.low, row.high) == (1.0, 1.0, 1.0)
+    assert _by(rows)["data", "who"].chance == np.bincount(known).max() / len(known)
+    assert _by(rows, "inception_score")["data", "who"].mean == pytest.approx(WHO)
+
+
+def test_a_few_known_labels_have_an_interval():
+    split = _split()
+    split.labels["who"][3:] = -1
+    row = _by(judge_controls(Oracle(), Reader(), split))["data", "who"]
+    assert (row.mean, row.low, row.high) == (1.0, 1.0, 1.0)
+
+
+def test_a_factor_that_is_nowhere_known_has_no_figures():
+    split = _split()
+    split.labels["who"][:] = -1
+    rows = judge_controls(Oracle(), Reader(), split)
+    assert {row.factor for row in rows} == {"what", "now"}

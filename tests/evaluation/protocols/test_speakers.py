@@ -1,5 +1,7 @@
 """Speaker verification on codes made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,11 @@ def test_one_speaker_alone_cannot_be_verified(split):
     part = Embedding(codes.s[WHO == 0], codes.d[WHO == 0], codes.mask[WHO == 0])
     with pytest.raises(ValueError, match="got only same"):
         verify_speakers(part, alone)
+
+
+def test_utterances_of_unknown_speakers_are_in_no_pair(split):
+    unknown = WHO >= SPEAKERS - 2  # two speakers, who would count as one
+    labels = {**split.labels, "speaker": np.where(unknown, -1, WHO)}
+    result = verify_speakers(_codes(_noise(5)), replace(split, labels=labels))
+    assert result.static_eer == 0.0
+    assert result.vectors == (SPEAKERS - 2) * UTTERANCES

@@ -1,5 +1,7 @@
 """Positive views of models whose codes are the labels, or are not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -99,3 +101,23 @@ def test_labels_per_step_agree_at_the_steps_both_have():
     np.testing.assert_allclose(table[0], [1, 2 / 3, 1])
     np.testing.assert_allclose(table[1], [2 / 3, 1, 1 / 2])
     np.testing.assert_array_equal(table, table.T)
+
+
+def test_two_unknown_labels_do_not_agree():
+    table = agreement(np.array([0, -1, -1, 0]), np.ones((4, 1), dtype=bool))
+    np.testing.assert_array_equal(table[1:3], np.nan)
+    np.testing.assert_array_equal(table[0, [0, 3]], 1)
+    steps = agreement(np.array([[0, -1, 1], [0, -1, 2], [-1, 1, -1]]), np.ones((3, 3), dtype=bool))
+    np.testing.assert_array_equal(steps[0], [1, 0.5, np.nan])
+
+
+def test_shares_and_chance_are_those_of_known_labels(split):
+    hidden = split.labels["who"].copy()
+    hidden[::4] = -1
+    labels = {**split.labels, "who": hidden, "what": np.full(N, -1)}
+    rows = view_quality([(0, Glass())], replace(split, labels=labels))
+    assert {row.factor for row in rows} == {"who"}  # the other is nowhere known
+    known = hidden[hidden >= 0]
+    pairs = (np.bincount(known) * (np.bincount(known) - 1)).sum()
+    assert _table(rows)["s", "who"] == 1.0
+    assert rows[0].chance == pytest.approx(pairs / (len(known) * (len(known) - 1)))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from unbraid.data.corpus import Split
+from unbraid.data.labels import known_labels
 from unbraid.evaluation.judge.readers import AttentionReader, RecurrentReader
 from unbraid.nets import NetConfig
 from unbraid.nets.memory import check_network
@@ -173,11 +174,16 @@ def pieces(split: Split, size: int = 128) -> Iterator[Split]:
 
 
 def test_accuracy(judge: Judge, split: Split) -> dict[str, float]:
-    """Return the share of right answers per factor, 0 to 1; padded steps do not count."""
+    """Return the share of right answers per factor, 0 to 1.
+
+    Padded steps and unknown labels do not count; a factor that is nowhere known is left out.
+    """
     right: dict[str, list[NDArray[np.bool_]]] = {factor.name: [] for factor, _ in judge.factors}
     for part in pieces(split):
         batch = part.take(slice(None))
         for name, p in judge.predict(batch).items():
-            hits = p.argmax(-1) == part.label(name)
-            right[name].append(hits[batch.mask.numpy()] if hits.ndim == 2 else hits)
-    return {name: float(np.concatenate(hits).mean()) for name, hits in right.items()}
+            labels = part.label(name)
+            known = known_labels(labels, batch.mask.numpy())
+            right[name].append((p.argmax(-1) == labels)[known])
+    answers = {name: np.concatenate(hits) for name, hits in right.items()}
+    return {name: float(hits.mean()) for name, hits in answers.items() if len(hits)}

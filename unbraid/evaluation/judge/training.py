@@ -140,6 +140,7 @@ class JudgeTraining:
     def loss(self, split: Split) -> Tensor:
         """Return the cross-entropy, summed over factors, mean over sequences (or their steps).
 
+        Unknown labels do not count; a factor that is unknown in the whole batch adds 0.
         Training sums over nets, each with a loss of its own; validation has that of their mean.
         """
         batch = split.take(slice(None), next(self.judge.parameters()).device)
@@ -155,10 +156,13 @@ class JudgeTraining:
             predictions = [pair for net in nets for pair in net(batch).items()]
         for name, logits in predictions:
             labels = torch.as_tensor(split.label(name), device=logits.device).long()
+            known = labels >= 0
             if labels.ndim == 2:
                 labels = labels[:, steps]
-                logits, labels = logits[batch.mask], labels[batch.mask]
-            total = total + nn.functional.cross_entropy(logits, labels)
+                known = (labels >= 0) & batch.mask
+            logits, labels = logits[known], labels[known]
+            some = len(labels) > 0  # a mean over none would be NaN
+            total = total + (nn.functional.cross_entropy(logits, labels) if some else logits.sum())
         return total
 
     def seen(self, batch: Batch) -> slice | Tensor:

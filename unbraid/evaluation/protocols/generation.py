@@ -3,7 +3,7 @@
 Keep d and draw s: the dynamic factors must stay (accuracy high) and the static ones be anyone's
 (chance). Keep s and draw d: the reverse. The kept code is the posterior mean. Beside the accuracy
 of every factor stand IS, H(y|x) and H(y) of factors with one label per sequence, computed after
-every class was cut to the size of the smallest, as the authors do.
+every class was cut to the size of the smallest, as the authors do. Unknown labels do not count.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Split
+from unbraid.data.labels import known_labels
 from unbraid.evaluation.judge import Predictions, Role
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.evaluation.metrics.generation import (
@@ -230,7 +231,7 @@ def _side(rows: Sequence[JudgedRow], role: str) -> tuple[float | None, float | N
 def _rows(
     code: Kept, predictions: list[list[Predictions]], judge: Reader, split: Split, seed: int
 ) -> list[JudgedRow]:
-    """Return every figure of every factor; `predictions` is by repeat, then by batch."""
+    """Return every figure of every factor that is known; `predictions` is by repeat, then batch."""
     mask = existing_steps(split)
     rows = []
     for factor, role in judge.factors:
@@ -238,9 +239,12 @@ def _rows(
             [np.concatenate([part[factor.name] for part in parts]) for parts in predictions]
         )
         labels = split.label(factor.name)
-        figures = {"accuracy": _accuracy(p, labels, mask, seed)}
+        known = known_labels(labels, mask)
+        if not known.any():
+            continue
+        figures = {"accuracy": _accuracy(p, labels, known, seed)}
         if labels.ndim == 1:
-            figures |= _scores(p, labels, seed)
+            figures |= _scores(p[:, known], labels[known], seed)
         for metric, values in figures.items():
             rows.append(JudgedRow(code, factor.name, role, metric, *values))
     return rows
@@ -254,16 +258,15 @@ def existing_steps(split: Split) -> NDArray[np.bool_]:
     return steps < split.lengths[split.rows][:, None]
 
 
-def _accuracy(p: NDArray[Any], labels: NDArray[Any], mask: NDArray[np.bool_], seed: int) -> Figure:
-    """Return the share of right answers; p is (R, N, K) or (R, N, T, K)."""
-    right, count = p.argmax(-1) == labels, np.ones(len(labels))
-    counted = labels
+def _accuracy(p: NDArray[Any], labels: NDArray[Any], known: NDArray[np.bool_], seed: int) -> Figure:
+    """Return the share of right answers where labels are known; p is (R, N, K) or (R, N, T, K)."""
+    right, count = (p.argmax(-1) == labels) & known, known
     if labels.ndim == 2:
-        right, count, counted = (right & mask).sum(-1), mask.sum(-1), labels[mask]
+        right, count = right.sum(-1), known.sum(-1)
     each = right.sum(1) / count.sum()
-    pooled = np.stack([right.mean(0), count], -1)  # (N, 2)
+    pooled = np.stack([right.mean(0), count], -1)[count > 0]  # (N, 2)
     ends = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
-    return float(each.mean()), float(each.std()), *ends, chance(counted)
+    return float(each.mean()), float(each.std()), *ends, chance(labels[known])
 
 
 def _scores(p: NDArray[Any], labels: NDArray[Any], seed: int) -> dict[str, Figure]:

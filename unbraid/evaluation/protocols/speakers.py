@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.corpus import Split
+from unbraid.data.labels import UNKNOWN
 from unbraid.evaluation.manipulate import Embedding
 from unbraid.evaluation.metrics.verification import equal_error_rate
 
@@ -62,14 +63,19 @@ def verify_speakers(
 def pair_scores(
     codes: Embedding, split: Split, *, speaker: str = "speaker", utterance: str = "utterance"
 ) -> Pairs:
-    """Return the cosine similarity of every pair of utterances, by mean s and by mean d."""
-    who, names = _index(split.label(speaker)), _index(split.label(utterance))
+    """Return the cosine similarity of every pair of utterances, by mean s and by mean d.
+
+    Segments whose speaker or utterance is unknown are left out.
+    """
+    labels = [split.label(speaker), split.label(utterance)]
+    known = np.logical_and(*(values != UNKNOWN for values in labels))
+    who, names = (_index(values[known]) for values in labels)
     groups, group = np.unique(np.stack([who, names]), axis=1, return_inverse=True)
     steps = codes.mask.sum(1, keepdims=True).clip(min=1)
     d = (codes.d * codes.mask[..., None]).sum(1, dtype=np.float64) / steps  # (N, D)
     first, second = np.triu_indices(groups.shape[1], k=1)
     static, dynamic = (
-        cosine_table(average(code, group.ravel()))[first, second] for code in (codes.s, d)
+        cosine_table(average(code[known], group.ravel()))[first, second] for code in (codes.s, d)
     )
     return Pairs(static, dynamic, groups[0, first] == groups[0, second], groups.shape[1])
 

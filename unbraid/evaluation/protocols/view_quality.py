@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from unbraid.data.corpus import Split
+from unbraid.data.labels import known_labels
 from unbraid.evaluation.protocols.thirds import (
     BatchPosterior,
     Code,
@@ -78,27 +79,28 @@ def batch_rows(step: int, posteriors: list[BatchPosterior], split: Split) -> lis
     for factor, role in _labelled(split):
         labels = split.label(factor.name)
         tables = [agreement(labels[one.rows], one.mask.cpu().numpy()) for one in posteriors]
-        chance = float(np.mean([_others(table).mean() for table in tables]))
+        chance = _mean([_mean(_others(table)) for table in tables])
         for code in near[0]:
             pairs = zip(tables, near, strict=True)
-            share = np.mean([table[positive[code]].mean() for table, positive in pairs])
-            rows.append(ViewRow(step, code, factor.name, role, float(share), chance))
+            share = _mean([_mean(table[positive[code]]) for table, positive in pairs])
+            rows.append(ViewRow(step, code, factor.name, role, share, chance))
     return rows
 
 
 def agreement(labels: NDArray[Any], mask: NDArray[np.bool_]) -> Table:
-    """Return (B, B): 1 where two sequences have one label, 0 where not.
+    """Return (B, B): 1 where two sequences have one label, 0 where not, NaN where one is unknown.
 
-    For a label per step it is the share of equal ones among the steps both have.
+    For a label per step it is the share of equal ones among the steps at which both are known.
 
     >>> agreement(np.array([[1, 2], [1, 3]]), np.ones((2, 2), dtype=bool)).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    same = labels[:, None] == labels[None]
+    same, known = labels[:, None] == labels[None], known_labels(labels, mask)
+    both = known[:, None] & known[None]  # (B, B) or (B, B, T)
     if labels.ndim == 1:
-        return same.astype(np.float64)
-    both = mask[:, None] & mask[None]  # (B, B, T)
-    return (same & both).sum(-1) / both.sum(-1).clip(min=1)
+        return np.where(both, same, np.nan)
+    count = both.sum(-1)
+    return np.where(count > 0, (same & both).sum(-1) / count.clip(min=1), np.nan)
 
 
 def _positives(posteriors: BatchPosterior) -> dict[Code, NDArray[np.bool_]]:
@@ -108,10 +110,21 @@ def _positives(posteriors: BatchPosterior) -> dict[Code, NDArray[np.bool_]]:
 
 
 def _labelled(split: Split) -> list[tuple[Factor, Role]]:
-    """Return the factors with classes; numbers to be regressed are hardly ever equal."""
+    """Return the factors with known classes; numbers to be regressed are hardly ever equal."""
     static: list[tuple[Factor, Role]] = [(factor, "static") for factor in split.spec.static]
     dynamic: list[tuple[Factor, Role]] = [(factor, "dynamic") for factor in split.spec.dynamic]
-    return [pair for pair in static + dynamic if pair[0].classes > 1]
+    return [
+        (factor, role)
+        for factor, role in static + dynamic
+        if factor.classes > 1 and (split.label(factor.name) >= 0).any()
+    ]
+
+
+def _mean(values: ArrayLike) -> float:
+    """Return the mean of what is not NaN; NaN if there is nothing else."""
+    values = np.asarray(values, dtype=np.float64)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _others(table: Table) -> Table:

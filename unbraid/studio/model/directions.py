@@ -116,7 +116,10 @@ def _linked(along: Floats, split: Split) -> tuple[str, float]:
         labels = split.labels.get(factor.name)
         if labels is None or factor.per_step or not 2 <= factor.classes <= len(along) // 4:
             continue
-        share = correlation_ratio(along, split.label(factor.name))
+        known = split.label(factor.name) >= 0
+        if not known.any():
+            continue
+        share = correlation_ratio(along[known], split.label(factor.name)[known])
         if share > best[1]:
             best = (factor.name, share)
     return best

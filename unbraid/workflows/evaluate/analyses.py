@@ -136,8 +136,11 @@ def _tsne(job: Job, folder: Path) -> None:
             if factor is None:
                 continue
             labels = job.test.label(factor.name)
+            known = labels >= 0
+            if not known.any():
+                continue
             title = f"{code} by {factor.name}"
-            figure = scatter_by_label(points, labels, factor.values, title)
+            figure = scatter_by_label(points[known], labels[known], factor.values, title)
             numbers = {"points": points, "labels": labels}
             save_figure(figure, folder / f"tsne-{code}-{role}.png", numbers)
 
@@ -166,7 +169,8 @@ def _confusion(job: Job, folder: Path) -> None:
         keep = encode(job.method, batch)
         x = sample(job.method, len(batch), batch.x.shape[1], keep=keep, factor="static")
         seen = judge.predict(batch.with_x(x))[factor.name].argmax(-1)
-        np.add.at(counts, (part.label(factor.name), seen), 1)
+        labels = part.label(factor.name)
+        np.add.at(counts, (labels[labels >= 0], seen[labels >= 0]), 1)
     figure = confusion_matrix(counts, factor.values, f"{factor.name}, d kept")
     save_figure(figure, folder / "confusion.png", {"counts": counts})
 

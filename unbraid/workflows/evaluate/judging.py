@@ -13,6 +13,7 @@ from rich.table import Table as ScreenTable
 import unbraid
 from unbraid.data import data_title, load_data
 from unbraid.data.corpus import Split
+from unbraid.data.labels import known_labels
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.evaluation.protocols.generation import (
@@ -102,7 +103,8 @@ def fit_judge(
 def _chances(judge: judges.Judge, split: Split) -> dict[str, float]:
     mask = existing_steps(split)
     labels = {factor.name: split.label(factor.name) for factor, _ in judge.factors}
-    return {k: chance(label[mask] if label.ndim == 2 else label) for k, label in labels.items()}
+    known = {name: label[known_labels(label, mask)] for name, label in labels.items()}
+    return {name: chance(label) for name, label in known.items() if len(label)}
 
 
 def score(run: OpenedRun, folder: str | Path, scoring: Scoring | None = None) -> Metrics:
