@@ -135,6 +135,8 @@ class RiseLimit(nn.Module):
 class VariationalMethod(Method):
     """A method made of four declared parts: `encoder`, `posterior`, `prior`, `decoder`."""
 
+    kl_static_is_standard: ClassVar[bool] = True
+    """Whether the loss has KL(q(s) || N(0, I)); not if s has no KL or is made of steps' codes."""
     encoder: Encoder
     """Batch -> features of every step."""
     posterior: nn.Module

@@ -1,20 +1,22 @@
 """Diagnoses of models whose faults are known because they were built in."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
 
+from tests.conformance.toys import toy_batch, toy_method
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import ProbeRow
 from unbraid.evaluation.protocols.verdict import RECIPE, verdict
 from unbraid.methods import METHODS
-from unbraid.methods.base import Method
+from unbraid.methods.base import Method, VariationalMethod
 from unbraid.nets import NetConfig
 from unbraid.objectives.elbo import kl_standard
 from unbraid.records import Batch, Codes, Spec
+from unbraid.workflows.evaluate.diagnose import diagnosis_rows
 
 N, T = 48, 6
 SPEC = Spec(name="glass", kind="audio", frame=(5,), length=T, size=200)
@@ -184,6 +186,43 @@ def test_a_posterior_tells_units_their_cost_and_mutual_information(name):
     low, high = diagnosis.mutual_range
     assert (low, high) == pytest.approx((np.log(200), np.log(200 * 48)))
     assert low - 1 < diagnosis.mutual < high + 1e-3
+
+
+VARIATIONAL = [name for name, cls in METHODS.items() if issubclass(cls, VariationalMethod)]
+
+
+@pytest.mark.parametrize("name", VARIATIONAL)
+def test_the_kl_of_s_is_reported_where_it_is_that_of_the_loss(name):
+    kind = METHODS[name].kinds[0]
+    settings = {"share": 1.0} if name == "glr" else {}  # else s is read from a random piece
+    method, batch = toy_method(name, kind, **settings).eval(), toy_batch(kind)
+    x = batch.x.masked_fill(~batch.valid, 0.0).numpy()
+    lengths = batch.mask.sum(1).numpy()
+    split = Split(spec=method.spec, x=x, rows=np.arange(len(x)), lengths=lengths)
+    batch = split.take(slice(None))
+    units = diagnose(method, split, batch_size=len(x)).static_units
+    with torch.no_grad():
+        terms = method.loss(batch, 0)
+        cost = kl_standard(method.infer(batch)[1].s).mean()
+    same = "kl_static" in terms and torch.isclose(terms["kl_static"][1], cost, rtol=1e-4)
+    assert (units is not None) == same
+    if units is not None:
+        assert sum(units.kl) == pytest.approx(float(terms["kl_static"][1]), rel=1e-4)
+
+
+def test_a_mean_of_codes_of_steps_has_no_units_and_its_place_stays_empty():
+    cls = METHODS["vae"]
+    net = NetConfig(hidden=8, audio_hidden=8)
+    method = cls(SPEC, cls.Config(static_dim=6, dynamic_dim=4, net=net)).eval()
+    with torch.no_grad():  # q(z_t) = N(0, I), the prior: no code costs anything
+        for parameter in method.posterior.head.parameters():
+            parameter.zero_()
+    diagnosis = _diagnosis(method)
+    assert diagnosis.static_units is None  # that of the mean of 6 codes would be 0.48 nats a unit
+    assert diagnosis.dynamic_units.kl == pytest.approx([0.0] * 4, abs=1e-6)
+    rows = {row[0]: row[1:3] for row in diagnosis_rows(asdict(diagnosis))}
+    assert rows["KL, nats"] == ["", "0.0"]
+    assert rows["active units"] == ["", "0 of 4"]
 
 
 def test_units_and_reconstruction_have_their_sentences():

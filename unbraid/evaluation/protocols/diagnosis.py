@@ -57,7 +57,10 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All numbers of a diagnosis; `None` where a method has no posterior to ask."""
+    """All numbers of a diagnosis; `None` where a method has no posterior to ask.
+
+    There are units of s only if the KL of the method's loss is that to N(0, I), which is reported.
+    """
 
     sequences: int
     batch: int  # sequences per batch, M; retrieval by chance is 1/M
@@ -212,8 +215,8 @@ def _costs(method: VariationalMethod, batch: Batch) -> dict[str, Tensor]:
     z = q.sample()
     p_d = method.prior(z.d, batch.mask)
     q_s, q_d, p_d = (Gaussian(g.mean[..., None], g.log_var[..., None]) for g in (q.s, q.d, p_d))
-    return {
-        "kl_static": kl_standard(q_s).mean(0),
+    static = {"kl_static": kl_standard(q_s).mean(0)} if method.kl_static_is_standard else {}
+    return static | {
         "kl_dynamic": (kl(q_d, p_d) * batch.mask[..., None]).sum(1).mean(0),
         "mutual": static_dynamic(densities(z, q, batch.mask), method.spec.size),
     }

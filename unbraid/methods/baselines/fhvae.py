@@ -69,6 +69,7 @@ class FHVAE(VariationalMethod):
         "Hsu, Zhang, Glass, Unsupervised Learning of Disentangled and Interpretable "
         "Representations from Sequential Data, NeurIPS 2017"
     )
+    kl_static_is_standard: ClassVar[bool] = False
     Config = FHVAEConfig
     posterior: HierarchicalPosterior
 

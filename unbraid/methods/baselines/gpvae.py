@@ -73,6 +73,7 @@ class GPVAE(VariationalMethod):
         "Fortuin, Baranchuk, Rätsch, Mandt, GP-VAE: Deep Probabilistic Time Series Imputation, "
         "AISTATS 2020"
     )
+    kl_static_is_standard: ClassVar[bool] = False
     Config = GPVAEConfig
     posterior: StepPosterior
     prior: GPPrior

@@ -74,6 +74,7 @@ class RWAE(VariationalMethod):
         "Han, Min, Han, Li, Zhang, Disentangled Recurrent Wasserstein Autoencoder, ICLR 2021"
     )
     critics: ClassVar[tuple[str, ...]] = ("static_critic", "dynamic_critic")
+    kl_static_is_standard: ClassVar[bool] = False
     Config = RWAEConfig
 
     def __init__(

@@ -60,6 +60,7 @@ class VAE(VariationalMethod):
         "Kingma and Welling, Auto-Encoding Variational Bayes, ICLR 2014, as the series baseline of "
         "Tonekaboni et al., AISTATS 2022"
     )
+    kl_static_is_standard: ClassVar[bool] = False
     Config = VAEConfig
     posterior: StepPosterior
 

@@ -177,10 +177,11 @@ def diagnosis_rows(g: Results) -> list[list[str]]:
         ],
         ["change of s by shuffled frames", f"{g['order_change']:.2f}", "", "near 0"],
     ]
-    if g["static_units"]:
-        units = (g["static_units"], g["dynamic_units"])
-        rows.append(["active units", *(f"{u['active']} of {u['total']}" for u in units), ""])
-        rows.append(["KL, nats", *(f"{sum(u['kl']):.1f}" for u in units), ""])
+    units = [g["static_units"], g["dynamic_units"]]
+    if any(units):
+        active = (f"{u['active']} of {u['total']}" if u else "" for u in units)
+        rows.append(["active units", *active, ""])
+        rows.append(["KL, nats", *(f"{sum(u['kl']):.1f}" if u else "" for u in units), ""])
         rows.append(["I(s; d), nats", f"{g['mutual']:.2f}", "", f"{low:.2f} ({high:.2f}: full)"])
     return rows
 
