@@ -7,7 +7,7 @@ import pytest
 
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding
-from unbraid.evaluation.protocols.speakers import verify_speakers
+from unbraid.evaluation.protocols.speakers import pair_scores, verify_speakers
 from unbraid.records import Spec
 
 SPEAKERS, UTTERANCES, SEGMENTS, T = 6, 8, 3, 4
@@ -75,3 +75,8 @@ def test_utterances_of_unknown_speakers_are_in_no_pair(split):
     result = verify_speakers(_codes(_noise(5)), replace(split, labels=labels))
     assert result.static_eer == 0.0
     assert result.vectors == (SPEAKERS - 2) * UTTERANCES
+
+
+def test_a_code_of_zeros_is_similar_to_none(split):
+    pairs = pair_scores(_codes(np.zeros((N, T, 3))), split)
+    assert not pairs.dynamic.any()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int, Num
+from scipy.special import entr
 
 Probabilities = Float[np.ndarray, "N K"]
 Means = Float[np.ndarray, "R *K"]
@@ -19,8 +20,7 @@ def entropy(p: Float[np.ndarray, "*N K"]) -> Float[np.ndarray, "*N"]:
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
     [0.0, 0.693]
     """
-    p = p.astype(np.float64)
-    return 0.0 - (p * np.log(np.where(p > 0, p, 1.0))).sum(-1)  # never -0.0
+    return entr(p.astype(np.float64)).sum(-1)
 
 
 def intra_entropy(p: Probabilities) -> float:

@@ -12,7 +12,7 @@ def det_curve(scores: NDArray[Any], same: NDArray[Any]) -> tuple[Floats, Floats,
     """Return both error rates at every threshold: the detection error trade-off.
 
     A pair is accepted if its score is at or above the threshold. Pairs of equal score are
-    accepted or rejected together. Sorted once; no loop over thresholds.
+    accepted or rejected together.
 
     Args:
         scores: (N,) similarity of each pair, more = more alike.
@@ -26,16 +26,12 @@ def det_curve(scores: NDArray[Any], same: NDArray[Any]) -> tuple[Floats, Floats,
     >>> det_curve(np.array([0.2, 0.9, 0.4]), np.array([False, True, False]))[1].tolist()
     [1.0, 0.5, 0.0, 0.0]
     """
-    scores, same = np.ravel(scores), np.ravel(same).astype(bool)
+    from sklearn.metrics import roc_curve
+
+    scores, same = np.ravel(scores).astype(np.float64), np.ravel(same).astype(bool)
     _check(scores, same)
-    values, place = np.unique(scores.astype(np.float64), return_inverse=True)
-    rejected = [
-        np.concatenate([[0], np.bincount(place[kind], minlength=len(values)).cumsum()])
-        for kind in (same, ~same)
-    ]
-    false_reject = rejected[0] / same.sum()
-    false_accept = 1 - rejected[1] / (~same).sum()
-    return np.append(values, np.inf), false_accept, false_reject
+    accept, accept_same, thresholds = roc_curve(same, scores, drop_intermediate=False)
+    return thresholds[::-1], accept[::-1], 1 - accept_same[::-1]
 
 
 def equal_error_rate(scores: NDArray[Any], same: NDArray[Any]) -> float:

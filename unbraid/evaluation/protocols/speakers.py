@@ -65,8 +65,11 @@ def pair_scores(
 ) -> Pairs:
     """Return the cosine similarity of every pair of utterances, by mean s and by mean d.
 
-    Segments whose speaker or utterance is unknown are left out.
+    Segments whose speaker or utterance is unknown are left out. A vector of zeros is similar to
+    none (0).
     """
+    from sklearn.metrics.pairwise import cosine_similarity
+
     labels = [split.label(speaker), split.label(utterance)]
     known = np.logical_and(*(values != UNKNOWN for values in labels))
     who, names = (_index(values[known]) for values in labels)
@@ -75,7 +78,8 @@ def pair_scores(
     d = (codes.d * codes.mask[..., None]).sum(1, dtype=np.float64) / steps  # (N, D)
     first, second = np.triu_indices(groups.shape[1], k=1)
     static, dynamic = (
-        cosine_table(average(code[known], group.ravel()))[first, second] for code in (codes.s, d)
+        cosine_similarity(average(code[known], group.ravel()))[first, second]
+        for code in (codes.s, d)
     )
     return Pairs(static, dynamic, groups[0, first] == groups[0, second], groups.shape[1])
 
@@ -89,17 +93,6 @@ def average(values: NDArray[Any], group: NDArray[np.int64]) -> Floats:
     total = np.zeros((int(group.max()) + 1, values.shape[1]))
     np.add.at(total, group, values)
     return total / np.bincount(group)[:, None]
-
-
-def cosine_table(vectors: Floats) -> Floats:
-    """Return (N, N) cosine similarities; a vector of zeros is similar to none (0).
-
-    >>> cosine_table(np.array([[2.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]))[0].tolist()
-    [1.0, 0.0, -1.0]
-    """
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(length > 0, length, 1.0)
-    return unit @ unit.T
 
 
 def _index(labels: NDArray[Any]) -> NDArray[np.int64]:
