@@ -8,7 +8,8 @@ from tests.conformance.toys import LENGTHS, toy_batch, toy_method
 from unbraid.latents.local_global import Window
 from unbraid.methods.baselines.glr import GLRConfig
 from unbraid.objectives.counterfactual import counterfactual
-from unbraid.records import Gaussian
+from unbraid.parallel.draws import SlicedDraws
+from unbraid.records import Batch, Gaussian
 
 
 def test_finding_the_old_code_instead_of_the_new_one_costs_e_squared():
@@ -66,3 +67,19 @@ def test_the_counterfactual_term_teaches_the_encoder_to_find_the_new_code():
 def test_a_share_that_is_none_is_refused():
     with pytest.raises(ValueError, match=r"share must be above 0 and at most 1, got 1\.5"):
         GLRConfig(share=1.5)
+
+
+def test_the_noise_of_a_row_does_not_depend_on_the_lengths_of_the_other_rows_of_its_process():
+    """Two processes of three rows each have the terms that one has, whose pieces are longer."""
+    method, batch = toy_method("glr", "series").eval(), toy_batch("series")
+    order = torch.tensor([0, 2, 5, 1, 3, 4])  # lengths 5, 5, 5 and 3, 2, 4
+    x, mask, observed = batch.x[order], batch.mask[order], batch.observed[order]
+
+    def value(rows: slice, rank: int, size: int) -> float:
+        torch.manual_seed(0)
+        with torch.no_grad(), SlicedDraws(6 // size, rank, size):
+            terms = method.loss(Batch(x[rows], mask[rows], observed[rows]), 0)
+        return terms["counterfactual"][1].item()
+
+    parts = [value(slice(0, 3), 0, 2), value(slice(3, 6), 1, 2)]
+    assert sum(parts) / 2 == pytest.approx(value(slice(0, 6), 0, 1), rel=1e-5)

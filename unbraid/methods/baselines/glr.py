@@ -137,7 +137,8 @@ class GLR(VariationalMethod):
             x_hat = self.decoder(Codes(new, piece.of(z.d)), piece.mask)
             x = x_hat.mean
             if x_hat.log_var is not None:
-                noise = torch.randn(*piece.mask.shape, *self.spec.frame, device=x.device)
+                # Of all T steps: a draw by the longest piece would depend on what rows are here.
+                noise = piece.of(torch.randn(*batch.mask.shape, *self.spec.frame, device=x.device))
                 x = x + (0.5 * x_hat.log_var).exp() * chosen_steps(noise, piece.mask)
             h = self.encoder(Batch(back_in_place(x, piece.mask), piece.mask, observed))
         return counterfactual(self.posterior.static(h, piece.mask), z.s, new)
