@@ -12,7 +12,7 @@ from unbraid.methods.base import Method
 from unbraid.precision import inference
 from unbraid.seeding import seed_draws
 
-ERRORS = ("reconstruction", "static_reconstruction")  # terms that add up to the whole sequence
+ERRORS = ("reconstruction", "static_reconstruction")  # of the anchor: static
 COSTS = ("kl_static", "kl_dynamic")
 
 
@@ -48,8 +48,21 @@ def held_out_nats(
         for name in sums.keys() & terms.keys():
             sums[name] += float(terms[name][1]) * len(batch) / len(part)
         elements += float(batch.valid.expand_as(batch.x).sum()) / len(part)
-    error, cost = (sum(sums[name] for name in names) for names in (ERRORS, COSTS))
+    error, cost = (sum(sums[name] for name in names) for names in (_errors(method), COSTS))
     return cost + (error if method.spec.kind == "series" else _best_variance(error, elements))
+
+
+def _errors(method: Method) -> tuple[str, ...]:
+    """Return the terms that add up to −log p of the whole sequence, every element once.
+
+    With an inferred d at the anchor `reconstruction` covers the anchor, too, and the static term
+    is the error of decoding it once more.
+    """
+    return ERRORS[:1] if _anchor_inferred(method) else ERRORS
+
+
+def _anchor_inferred(method: Method) -> bool:
+    return getattr(method.config, "anchor_code", "") == "inferred"
 
 
 def _best_variance(error: float, elements: float) -> float:
@@ -70,7 +83,7 @@ def _check(method: Method, terms: object) -> None:
             f"{type(method).__name__} has no evidence bound (terms: {', '.join(sorted(names))}): "
             "choose by leakage."
         )
-    if getattr(method.config, "static_loss", True) is False:
+    if getattr(method.config, "static_loss", True) is False and not _anchor_inferred(method):
         raise ValueError(
             "with static_loss=false the anchor is not reconstructed, so bounds of different "
             "settings do not compare: choose by leakage."
