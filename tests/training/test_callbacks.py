@@ -1,4 +1,5 @@
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,13 +35,27 @@ def test_validation_is_the_mean_over_sequences_with_the_same_draws_each_time():
     module, row = measured(sequences=10, batch_size=4)  # batches of 4, 4 and 2
     method = module.method.eval()
     wanted = 0.0
+    order = np.random.default_rng(0).permutation(12)
     for start, stop in ((0, 4), (4, 8), (8, 10)):
-        batch = Batch.full(torch.from_numpy(split().x[start:stop]))
+        batch = Batch.full(torch.from_numpy(split().x[order[start:stop]]))
         wanted += method.loss(batch, 0)["kl_static"][1].item() * (stop - start) / 10
     assert row["kl_static"] == pytest.approx(wanted, rel=1e-5)
     assert row["loss"] == pytest.approx(
         row["reconstruction"] + row["kl_static"] + row["kl_dynamic"], rel=1e-5
     )
+
+
+def test_validation_batches_of_a_split_sorted_by_speaker_are_of_several_speakers():
+    rows, config = split(), TrainingConfig(batch_size=64, validation_sequences=256)
+    many = replace(rows, x=np.repeat(rows.x, 200, 0), rows=np.arange(2400))
+    chosen = [Validation(many, config, Path("unused"), seed=seed).split for seed in (0, 1)]
+    assert np.array_equal(chosen[0].rows, chosen[1].rows)  # the same for every run
+    assert np.array_equal(np.sort(chosen[0].rows), many.some(256).rows)
+    speakers = chosen[0].rows // 200
+    for start in range(0, 256, 64):
+        _, counts = np.unique(speakers[start : start + 64], return_counts=True)
+        assert len(counts) >= 8
+        assert max(counts) <= 16
 
 
 def test_the_loss_that_patience_compares_has_the_weights_of_the_end_of_a_warm_up():

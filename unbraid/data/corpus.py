@@ -99,6 +99,17 @@ class Split:
         """Return some positions of this split as a split of their own."""
         return replace(self, rows=self.rows[_positions(index)])
 
+    def some(self, limit: int) -> "Split":
+        """Return so many sequences at most, chosen at random but always the same, in order.
+
+        The rows of a split may be sorted by person, so the first ones may be of one person.
+        """
+        return self.select(np.sort(self.shuffled()[:limit]))
+
+    def shuffled(self) -> Rows:
+        """Return all positions in a random order that is always the same."""
+        return np.random.default_rng(0).permutation(len(self))
+
     def batches(self, size: int, device: torch.device | str = "cpu") -> Iterator[Batch]:
         """Yield the whole split in order."""
         for start in range(0, len(self), size):

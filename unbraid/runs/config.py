@@ -44,7 +44,7 @@ class TrainingConfig:
 
     log_every: int = 20  # steps averaged into one row of log.csv
     validate_every: int = 500  # steps; with `patience` every epoch
-    validation_sequences: int = 256  # at most
+    validation_sequences: int = 256  # at most, chosen at random
     checkpoint_every: int = 500  # steps
     keep_every: int = 0  # steps between checkpoints that stay, for analyses over training; 0 = none
 

@@ -18,7 +18,9 @@ from unbraid.training.module import TrainingModule, total
 
 
 class Validation(lightning.Callback):
-    """Computes the loss on held-out sequences, with the same draws each time.
+    """Computes the loss on held-out sequences, the same ones with the same draws each time.
+
+    They are chosen at random, as are their batches: a split may be sorted by person.
 
     With `patience` it does so after every epoch, keeps the weights of the lowest loss and stops at
     a plateau. The loss compared has the weights that the terms have at the end of training, so
@@ -36,7 +38,8 @@ class Validation(lightning.Callback):
         plateau: Callable[[Trainer], None] | None = None,
     ) -> None:
         """Take the split, where rows go, and the steps of an epoch and of the run."""
-        self.split = split.select(slice(0, config.validation_sequences))
+        # In random order: terms that compare sequences are to see batches as mixed as in training.
+        self.split = split.select(split.shuffled()[: config.validation_sequences])
         self.config, self.path, self.seed = config, path, seed
         (self.epoch, self.steps), self.plateau = steps, plateau
         self.every = self.epoch if config.patience else config.validate_every
@@ -55,11 +58,11 @@ class Validation(lightning.Callback):
         self._forget_if_changed(module.method)
 
     def _forget_if_changed(self, method: torch.nn.Module) -> None:
-        """Forget the best weights if the terms had other weights then.
+        """Forget the best weights if their loss rests on something else than one of today.
 
-        Losses would not compare: a run could end with the parameters from before the change.
+        Losses would not compare: a run could end with the parameters from before a change.
         """
-        if self.best.get("objective", objective := _objective(method)) != objective:
+        if self.best.get("objective") != _objective(method):
             self.best = {}
 
     def on_train_batch_end(self, trainer: Trainer, module: Any, *_: Any) -> None:
@@ -121,10 +124,14 @@ class Validation(lightning.Callback):
 
 
 def _objective(method: torch.nn.Module) -> str:
-    """Return what the weights of a method's terms rest on: losses compare while it is the same."""
+    """Return what a loss rests on, beside the parameters: losses compare while it is the same.
+
+    That is what the weights of the terms rest on, and which validation sequences are taken; runs
+    begun before took the first ones and said nothing of it.
+    """
     limit = getattr(method, "rise_limit", None)
     stopped = " stopped" if limit is not None and limit.stopped else ""
-    return repr(getattr(method, "config", None)) + stopped
+    return f"{getattr(method, 'config', None)!r}{stopped}, sequences at random"
 
 
 def _warmup(method: torch.nn.Module) -> int:

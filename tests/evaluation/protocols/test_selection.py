@@ -125,6 +125,14 @@ def test_the_bound_does_not_depend_on_how_sequences_are_batched():
     assert parts == pytest.approx(whole, rel=1e-5)
 
 
+def test_some_sequences_are_chosen_at_random_not_the_first_ones():
+    split = series()
+    method = model("dsvae", split.spec)
+    few = held_out_nats(method, split, limit=3)
+    assert few == held_out_nats(method, split.some(3))
+    assert few != held_out_nats(method, split.select(slice(0, 3)))
+
+
 def test_a_bound_that_leaves_the_anchor_out_is_refused():
     split = series()
     with pytest.raises(ValueError, match="choose by leakage"):

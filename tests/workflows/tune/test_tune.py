@@ -136,6 +136,20 @@ def test_another_question_in_the_same_folder_is_refused(three: Path):
         enter(tiny_search(objective="elbo"), three)
 
 
+def test_a_study_whose_bounds_are_of_the_first_sequences_is_not_gone_on_with(tmp_path: Path):
+    for objective, older in (("elbo", True), ("elbo", False), ("leakage", True)):
+        search, folder = tiny_search(objective=objective), tmp_path / f"{objective}-{older}"
+        enter(search, folder)
+        path = folder / "study.toml"
+        if older:
+            path.write_text(path.read_text().replace('bound_of = "random sequences"\n', ""))
+        if older and objective == "elbo":
+            with pytest.raises(ValueError, match="its bound_of is first sequences, not random"):
+                enter(search, folder)
+        else:
+            enter(search, folder)
+
+
 def test_a_damaged_journal_is_told_in_words(tmp_path: Path):
     enter(tiny_search(), tmp_path)
     log = tmp_path / "study.log"

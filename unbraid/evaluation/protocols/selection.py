@@ -32,11 +32,11 @@ def held_out_nats(
     Args:
         method: the model, in evaluation mode.
         split: validation sequences; labels are not read.
-        limit: so many of them at most.
+        limit: so many of them at most, chosen at random but always the same.
         batch_size: sequences at a time.
         seed: decides the draws.
     """
-    part = split.select(slice(0, limit))
+    part = split.some(limit)
     if not len(part):
         raise ValueError("there are no validation sequences to choose by.")
     device = next(method.parameters()).device

@@ -45,7 +45,7 @@ def preview(
         raise ValueError(f"count must be 1 or more, got {count}.")
     corpus = data if isinstance(data, Corpus) else load_data(data, options)
     target = _target(out, path_name(corpus.spec.name))
-    some = _some(corpus.split(split), count)
+    some = corpus.split(split).some(count)
     kinds = {"video": _video, "audio": _audio, "series": _series}
     paths = kinds[corpus.spec.kind](some, target)
     return [*paths, _overview(corpus, target.with_name(f"{target.stem}-labels.png"))]
@@ -58,11 +58,6 @@ def _target(out: Path | None, name: str) -> Path:
             raise ValueError(f"--out must be a folder or a .png file, got {out}.")
         return out
     return (out or Path("previews") / name) / "sequences.png"
-
-
-def _some(split: Split, count: int) -> Split:
-    order = np.random.default_rng(0).permutation(len(split))
-    return split.select(np.sort(order[:count]))
 
 
 def _video(split: Split, target: Path) -> list[Path]:

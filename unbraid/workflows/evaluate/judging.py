@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from rich.table import Table as ScreenTable
 
 import unbraid
@@ -50,8 +49,7 @@ class Scoring:
 
     def some(self, split: Split) -> Split:
         """Return the sequences to judge."""
-        order = np.random.default_rng(0).permutation(len(split))
-        return split.select(np.sort(order[: self.limit or len(split)]))
+        return split.some(self.limit or len(split))
 
 
 def fit_judge(

@@ -44,6 +44,8 @@ class Search:
     """Pinned: what differs from the preset in every trial."""
     draws: Draws
     """What is searched, in the words of the grammar."""
+    bound_of: str = "random sequences"
+    """What `elbo` is measured on; studies begun in older versions: first sequences."""
 
     def __post_init__(self) -> None:
         all_finite(self)
@@ -156,6 +158,8 @@ def read_search(folder: Path) -> Search:
     """Return the search of a study's folder."""
     table = read_toml(folder / "study.toml")
     table.pop("unbraid", None)
+    if table.get("objective") in ("elbo", "both"):
+        table.setdefault("bound_of", "first sequences")
     try:
         return Search(**table)
     except TypeError as error:
