@@ -19,6 +19,7 @@ from unbraid.workflows.reproduce import workers as reproduce_workers
 from unbraid.workflows.reproduce.comparison import Request, plan_jobs, reproduce
 from unbraid.workflows.reproduce.plan import find_comparison
 from unbraid.workflows.reproduce.runs import SeedRun
+from unbraid.workflows.reproduce.table import results
 
 TOY = """
 title = "Machines and their states"
@@ -125,6 +126,26 @@ def test_the_authors_protocol_keeps_apart_what_it_trains_otherwise(toy: str, out
     assert alike.scores.name == "scores-authors.json"
     assert otherwise.path == out / "toy" / "dbse" / "authors-0"
     assert otherwise.plan.method_config.anchor == "last"
+
+
+def test_a_row_with_a_preset_of_its_own_is_trained_once_for_both_protocols(toy: str, out: Path):
+    own = TOY.replace('name = "dsvae",', 'name = "dsvae", preset = "series",')
+    Path(toy).write_text(own.replace('text = "another toy"', 'text = "x"\npreset = "none"'))
+    comparison = find_comparison(toy)
+    request = Request(name=toy, out=out, protocol="authors", rows=("dsvae", "dbse"), seeds=1)
+    alike, otherwise = plan_jobs(request, comparison)
+    assert alike.plan == replace(alike, variant="paper").plan
+    assert alike.path == out / "toy" / "dsvae" / "0"
+    assert otherwise.path == out / "toy" / "dbse" / "authors-0"
+    reproduce(replace(request, rows=("dsvae",)))
+    # What an older version trained a second time does not count a second time.
+    older = out / "toy" / "dsvae" / "authors-0"
+    older.mkdir()
+    scores = read_json(alike.scores) | {"cpu_minutes": 1e6}
+    (older / "scores-authors.json").write_text(json.dumps(scores))
+    (row,) = results(comparison, out / "toy")
+    assert row["minutes"] < 1
+    assert row["seeds"] == 1
 
 
 def test_a_comparison_ends_in_rows_a_page_and_a_verdict(toy: str, out: Path):

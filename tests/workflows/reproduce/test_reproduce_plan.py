@@ -112,6 +112,18 @@ def test_the_ablations_change_what_they_are_called_after():
     assert config["cdsvae-mws"].mi == "mws"
 
 
+def test_every_row_that_two_protocols_plan_alike_is_trained_once():
+    for name in comparison_names():
+        comparison = find_comparison(name)
+        for row in comparison.rows if comparison.authors else ():
+            if row.method != RAW:
+                paper, authors = (
+                    comparison.plan(row, variant, seed=0, budget=comparison.budget)
+                    for variant in ("paper", "authors")
+                )
+                assert comparison.trained_alike(row, "authors") is (paper == authors), row.name
+
+
 def test_both_difficulties_of_hard_sprites_are_compared_alike():
     medium, hard = (find_comparison(name) for name in ("hard-sprites", "hard-sprites-hard"))
     levels = [c.data_options("paper")["difficulty"] for c in (medium, hard)]

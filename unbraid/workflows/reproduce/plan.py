@@ -207,13 +207,20 @@ class Comparison:
     def plan(self, row: Row, variant: Variant, *, seed: int, budget: Budget) -> Plan:
         """Return what a run of a row will do."""
         settings = merge(parse_sets(self.words(row, variant)), budget.settings)
-        preset = row.preset or self.protocol(variant).preset or self.preset or "paper"
+        preset = self._preset(row, variant)
         return make_plan(self.data, row.method, preset=preset, settings=settings, seed=seed)
+
+    def _preset(self, row: Row, variant: Variant) -> str:
+        return row.preset or self.protocol(variant).preset or self.preset or "paper"
 
     def trained_alike(self, row: Row, variant: Variant) -> bool:
         """Say whether a protocol trains a row as the paper's does; it may measure otherwise."""
         same = self.words(row, variant) == self.words(row, "paper")
-        return same and self.protocol(variant).preset == self.paper.preset
+        return same and self._preset(row, variant) == self._preset(row, "paper")
+
+    def prefix(self, row: Row, variant: Variant) -> str:
+        """Return what the names of a row's run folders begin with, before the seed."""
+        return "" if self.trained_alike(row, variant) else "authors-"
 
     def data_options(self, variant: Variant) -> Table:
         """Return the settings of the data, which all rows share."""

@@ -45,8 +45,8 @@ class SeedRun:
     @property
     def path(self) -> Path:
         """The run folder; protocols that train alike share it."""
-        own = "" if self.comparison.trained_alike(self.row, self.variant) else "authors-"
-        return self.folder / self.row.name / f"{own}{self.seed}"
+        prefix = self.comparison.prefix(self.row, self.variant)
+        return self.folder / self.row.name / f"{prefix}{self.seed}"
 
     @property
     def scores(self) -> Path:

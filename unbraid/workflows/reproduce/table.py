@@ -58,18 +58,19 @@ def results(comparison: Comparison, folder: Path) -> list[Result]:
     Mean and std are over training seeds; the std is that of a sample (n - 1), None for one seed.
     """
     rows = []
-    for variant in VARIANTS:
+    for variant in VARIANTS if comparison.authors else VARIANTS[:1]:
         for row in comparison.rows:
-            scores = _longest(_read(folder / row.name, variant))
+            scores = _longest(_read(folder / row.name, variant, comparison.prefix(row, variant)))
             for metric in comparison.metrics if scores else ():
                 rows.append(_result(comparison, variant, row, metric, scores))
     return rows
 
 
-def _read(folder: Path, variant: Variant) -> list[dict[str, Any]]:
+def _read(folder: Path, variant: Variant, prefix: str) -> list[dict[str, Any]]:
     """Return the scores of a row, seed after seed."""
     name = "scores.json" if variant == "paper" else "scores-authors.json"
-    files = [read_ours(path, FORMAT, "file of scores") for path in folder.glob(f"*/{name}")]
+    paths = folder.glob(f"{prefix}[0-9]*/{name}")
+    files = [read_ours(path, FORMAT, "file of scores") for path in paths]
     return sorted(files, key=lambda scores: scores["seed"])
 
 
