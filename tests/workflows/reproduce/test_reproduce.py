@@ -199,6 +199,53 @@ def test_what_is_there_is_neither_trained_nor_measured_again(
     assert sum("(was there)" in line for line in lines) == 3
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("repeats = 1", "repeats = 2"),
+        ('code = "s"', 'code = "both"'),
+        ('tool = "linear"', 'tool = "boosted"'),
+        ('text = "a toy"', 'text = "a toy"\nmeans = true'),
+    ],
+)
+def test_what_is_measured_otherwise_is_measured_again_not_trained(
+    toy: str, out: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+):
+    request = Request(name=toy, out=out, seeds=1, rows=("raw", "dsvae"))
+    reproduce(request)
+    assert old in TOY
+    Path(toy).write_text(TOY.replace(old, new))
+    for name in ("run_plan", "resume"):
+        monkeypatch.setattr(reproduce_runs, name, never)
+    lines: list[str] = []
+    results = reproduce(request, say=lines.append)
+    assert not results.failed
+    assert not any("(was there)" in line for line in lines)
+    reproduce(request, say=lines.append)
+    assert sum("(was there)" in line for line in lines) == 2
+
+
+def test_another_target_is_no_other_measurement(toy: str, out: Path, monkeypatch):
+    request = Request(name=toy, out=out, seeds=1, rows=("raw", "dsvae"))
+    first = reproduce(request)
+    Path(toy).write_text(TOY.replace("target = 101.0", "target = 50.0"))
+    monkeypatch.setattr(reproduce_runs, "RunMetrics", never)
+    assert reproduce(request).rows == first.rows
+
+
+def test_scores_that_do_not_tell_how_they_were_measured_are_measured_again(toy: str, out: Path):
+    request = Request(name=toy, out=out, seeds=1, rows=("raw", "dsvae"))
+    first = reproduce(request)
+    for row in ("raw", "dsvae"):
+        path = out / "toy" / row / "0" / "scores.json"
+        about = json.loads(path.read_text())
+        del about["measured"]
+        path.write_text(json.dumps(about | {"scores": {"machine_accuracy_pct": -1.0}}))
+    lines: list[str] = []
+    assert reproduce(request, say=lines.append).rows == first.rows
+    assert not any("(was there)" in line for line in lines)
+
+
 def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(
     toy: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

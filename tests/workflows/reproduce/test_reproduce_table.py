@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from unbraid.workflows.reproduce import runs
 from unbraid.workflows.reproduce.markdown import finding_lines, page, verdict
-from unbraid.workflows.reproduce.plan import Comparison, find_comparison
+from unbraid.workflows.reproduce.plan import RAW, Comparison, find_comparison
+from unbraid.workflows.reproduce.runs import SeedRun
+from unbraid.workflows.reproduce.scores import measurement
 from unbraid.workflows.reproduce.table import Printed, Result, merge_tables, merged, results
 
 AUPRC = (0.40, 0.45, 0.50)  # mean 0.45, std of a sample 0.05
@@ -78,6 +81,42 @@ def test_a_run_of_epochs_counts_for_more_than_one_of_minutes(stays, folder):
     row = only(results(stays, folder), "DBSE", "mortality_auprc")
     assert (row["seeds"], row["mean"]) == (1, 0.1)
     assert row["command"] == "unbraid reproduce physionet --rows dbse --seeds 4 --epochs 100"
+
+
+def test_runs_of_two_judges_are_not_averaged(tmp_path):
+    comparison = find_comparison("sprites")
+    judges = [tmp_path / name for name in ("old", "new")]
+    for judge in judges:
+        judge.mkdir()
+        (judge / "judge.safetensors").write_text(judge.name)
+    values = {metric.name: 90.0 for metric in comparison.metrics}
+    old, new = (measurement(comparison, "paper", judge) for judge in judges)
+    keep(tmp_path, "dsvae", 0, values, measured=old)
+    keep(tmp_path, "dsvae", 1, values | {"accuracy_pct": 80.0}, measured=new)
+    keep(tmp_path, "dsvae", 2, values)  # of an older version: it does not tell
+    for judge, mean in zip(judges, (90.0, 80.0), strict=True):
+        row = only(results(comparison, tmp_path, judge), "DSVAE", "accuracy_pct")
+        assert (row["mean"], row["seeds"]) == (mean, 1)
+
+
+def test_a_run_is_measured_again_for_another_judge(tmp_path):
+    comparison, judge = find_comparison("sprites"), tmp_path / "judge"
+    job = SeedRun(
+        comparison=comparison,
+        variant="paper",
+        row=replace(comparison.rows[0], method=RAW),  # has no steps to compare
+        seed=0,
+        budget=comparison.budget,
+        folder=tmp_path,
+        judge=judge,
+    )
+    judge.mkdir()
+    (judge / "judge.safetensors").write_text("old")
+    values = {metric.name: 90.0 for metric in comparison.metrics}
+    keep(tmp_path, job.row.name, 0, values, measured=job.measurement)
+    assert runs._scored(job)
+    (judge / "judge.safetensors").write_text("new")
+    assert not runs._scored(job)
 
 
 def test_a_published_gap_is_the_difference_of_what_is_printed():

@@ -110,13 +110,13 @@ def reproduce(
         if outcome not in ("made", "there"):
             failed[str(job)] = outcome
         say(f"[{len(ended)}/{len(jobs)}] {job}: {_said(job, outcome)}")
-        write_tables(results(comparison, folder), table)
+        write_tables(results(comparison, folder, judge), table)
 
     if request.workers == 1:
         one_by_one(jobs, done, console)
     else:
         side_by_side(jobs, request.workers, done, say)
-    all_rows = results(comparison, folder)
+    all_rows = results(comparison, folder, judge)
     page = write_tables(all_rows, table)
     rows = _of_protocol(all_rows, comparison, request.variant)
     table_rows = rows
@@ -211,7 +211,8 @@ def _ready(request: Request, comparison: Comparison, say: Say) -> Path | None:
     weakest = min(about["accuracy"], key=about["accuracy"].__getitem__)
     say(f"judge: right on {100 * about['accuracy'][weakest]:.2f} % of its test or more ({weakest})")
     if other := trained_otherwise(about, settings):
-        say(f"judge: it was there, with {', '.join(other)}. For a new one delete {folder}.")
+        new = f"For a new one delete {folder}; runs are then measured again"
+        say(f"judge: it was there, with {', '.join(other)}. {new}.")
     return folder
 
 

@@ -23,7 +23,7 @@ from unbraid.settings import Table, as_table, flat
 from unbraid.training.fit import resume, run_plan
 from unbraid.workflows.evaluate import judging
 from unbraid.workflows.reproduce.plan import RAW, Budget, Comparison, Row, Variant
-from unbraid.workflows.reproduce.scores import RunMetrics
+from unbraid.workflows.reproduce.scores import RunMetrics, measured_so, measurement
 
 FORMAT = "unbraid-scores-1"
 Outcome = Literal["made", "there", "interrupted"]
@@ -57,6 +57,11 @@ class SeedRun:
     def plan(self) -> Plan:
         """What the run will do."""
         return self.comparison.plan(self.row, self.variant, seed=self.seed, budget=self.budget)
+
+    @property
+    def measurement(self) -> dict[str, Any]:
+        """How it is measured."""
+        return measurement(self.comparison, self.variant, self.judge)
 
     def __str__(self) -> str:
         return f"{self.row.label}, seed {self.seed}"
@@ -136,17 +141,18 @@ def _write(job: SeedRun, values: dict[str, float], cost: dict[str, Any]) -> None
         "max_minutes": job.budget.minutes,
         "version": code_version(),
         **cost,
+        "measured": job.measurement,
         "scores": values,
     }
     write_text(job.scores, json.dumps(facts, indent=1))
 
 
 def _scored(job: SeedRun) -> bool:
-    """Say whether the numbers of the run as it stands are there, every metric of them."""
+    """Say whether the numbers of the run as it stands are there, measured as wanted now."""
     if not job.scores.is_file():
         return False
     scores = read_ours(job.scores, FORMAT, "file of scores")
-    if not {metric.name for metric in job.comparison.metrics} <= scores["scores"].keys():
+    if not measured_so(scores, job.measurement):
         return False
     return job.row.method == RAW or scores["steps"] == Run(job.path).about["training"]["steps"]
 

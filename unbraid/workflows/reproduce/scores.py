@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
 
+from unbraid.data.cache import file_hash
 from unbraid.data.corpus import Corpus
 from unbraid.evaluation.judge import JudgeConfig
 from unbraid.evaluation.manipulate import Embedding, embed
@@ -20,13 +21,15 @@ from unbraid.evaluation.protocols.series_tasks import (
     raw_examples,
 )
 from unbraid.evaluation.protocols.speakers import verify_speakers
+from unbraid.files import json_values
 from unbraid.methods.base import Method
 from unbraid.safety.names import path_name
 from unbraid.settings import as_table, closest
 from unbraid.workflows.evaluate import judging
-from unbraid.workflows.reproduce.plan import Metric
+from unbraid.workflows.reproduce.plan import Comparison, Metric, Variant
 
 SPLITS = ("train", "validation", "test")
+NOT_MEASURED = ("name", "better", "target", "comparable")  # of a metric: how it is shown
 
 
 class RunMetrics:
@@ -129,6 +132,44 @@ def _one_of(name: str, there: dict[str, Any], where: object) -> str:
         where = where.name if isinstance(where, Metric) else where
         raise KeyError(f"{where}: there is no '{name}'.{closest(name, there)}")
     return name
+
+
+def measurement(comparison: Comparison, variant: Variant, judge: Path | None) -> dict[str, Any]:
+    """Return what the numbers of a run rest on beside the run, as `scores.json` keeps it.
+
+    Args:
+        comparison: what is measured.
+        variant: its protocol.
+        judge: folder of the judge, if there is one.
+    """
+    weights = judge / "judge.safetensors" if judge and comparison.judged else None
+    metrics = {metric.name: asdict(metric) for metric in comparison.metrics}
+    about: dict[str, Any] = json_values(
+        {
+            "data": {"name": comparison.data, "settings": comparison.data_options(variant)},
+            "repeats": comparison.repeats,
+            "means": comparison.protocol(variant).means,
+            "judge": file_hash(weights) if weights else None,
+            "metrics": {
+                name: {k: v for k, v in fields.items() if k not in NOT_MEASURED}
+                for name, fields in metrics.items()
+            },
+        }
+    )
+    return about
+
+
+def measured_so(scores: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Say whether a file of scores has all metrics of a `measurement`, each measured so.
+
+    Files of older versions do not tell.
+    """
+    there: dict[str, Any] = scores.get("measured", {})
+    metrics = there.get("metrics", {})
+    names = [name for name in wanted if name != "metrics"]
+    return all(there.get(name) == wanted[name] for name in names) and all(
+        metrics.get(name) == metric for name, metric in wanted["metrics"].items()
+    )
 
 
 def judge_of(

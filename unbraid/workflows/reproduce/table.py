@@ -23,6 +23,7 @@ from unbraid.workflows.reproduce.methods import (
 from unbraid.workflows.reproduce.plan import TUNED, VARIANTS, Comparison, Metric, Row, Variant
 from unbraid.workflows.reproduce.pool import summary, with_earlier_seeds
 from unbraid.workflows.reproduce.runs import FORMAT
+from unbraid.workflows.reproduce.scores import measured_so, measurement
 from unbraid.workflows.reproduce.strengths import END, START, which_table
 
 Result = dict[str, Any]
@@ -52,15 +53,22 @@ class Printed:
         return next(values, None)
 
 
-def results(comparison: Comparison, folder: Path) -> list[Result]:
+def results(comparison: Comparison, folder: Path, judge: Path | None = None) -> list[Result]:
     """Return a row per method and metric of what was measured, whatever protocol and seed.
 
     Mean and std are over training seeds; the std is that of a sample (n - 1), None for one seed.
+
+    Args:
+        comparison: what was measured; runs that were measured otherwise are left out.
+        folder: of its runs.
+        judge: folder of its judge, if there is one.
     """
     rows = []
     for variant in VARIANTS if comparison.authors else VARIANTS[:1]:
+        wanted = measurement(comparison, variant, judge)
         for row in comparison.rows:
-            scores = _longest(_read(folder / row.name, variant, comparison.prefix(row, variant)))
+            every = _read(folder / row.name, variant, comparison.prefix(row, variant))
+            scores = _longest(_alike(every, wanted))
             for metric in comparison.metrics if scores else ():
                 rows.append(_result(comparison, variant, row, metric, scores))
     return rows
@@ -72,6 +80,16 @@ def _read(folder: Path, variant: Variant, prefix: str) -> list[dict[str, Any]]:
     paths = folder.glob(f"{prefix}[0-9]*/{name}")
     files = [read_ours(path, FORMAT, "file of scores") for path in paths]
     return sorted(files, key=lambda scores: scores["seed"])
+
+
+def _alike(seeds: list[dict[str, Any]], wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs measured as wanted; if there are none, those of older versions.
+
+    The latter do not tell how they were measured: in one mean with others they may be of another
+    judge.
+    """
+    alike = [scores for scores in seeds if measured_so(scores, wanted)]
+    return alike or [scores for scores in seeds if "measured" not in scores]
 
 
 def _longest(seeds: list[dict[str, Any]]) -> list[dict[str, Any]]:
