@@ -147,6 +147,27 @@ def test_a_stand_in_is_called_one_in_every_row_page_and_verdict(tmp_path):
     )
 
 
+LOWEST = "Weights of the lowest validation loss (`training.patience`): FHVAE."
+
+
+def test_rows_trained_with_patience_are_named_for_their_weights(tmp_path, stays, folder):
+    comparison = find_comparison("speech")
+    for row in ("dbse", "fhvae"):
+        keep(tmp_path / "speech", row, 0, {metric.name: 4.0 for metric in comparison.metrics})
+    rows = results(comparison, tmp_path / "speech")
+    assert LOWEST in page(rows)
+    assert "lowest validation loss" not in page(results(stays, folder))
+    recipe = {**rows[0], "command": "unbraid reproduce recipes --rows dsvae --seeds 1"}
+    assert "Rows trained with `training.patience` have weights of the lowest" in page([recipe])
+
+
+def test_the_page_of_results_is_made_of_the_table_of_results():
+    root = Path(__file__).parents[3]
+    text = (root / "RESULTS.md").read_text(encoding="utf-8")
+    assert text == page(json.loads((root / "results" / "results.json").read_text()))
+    assert text.count(LOWEST) == text.count("lowest validation loss") == 1
+
+
 def test_raw_values_meet_no_target(stays, folder):
     sentence = verdict(stays, results(stays, folder))
     assert sentence == (

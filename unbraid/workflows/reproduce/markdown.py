@@ -10,6 +10,7 @@ from unbraid.workflows.reproduce.plan import (
     Comparison,
     Metric,
     PaperFinding,
+    Variant,
     find_comparison,
     improvement,
 )
@@ -30,9 +31,10 @@ COLUMNS = (
 HEAD = """# Results
 
 Ours: mean ± standard deviation over training seeds (of a sample, n - 1), on the test split, which
-is read once, after training; the weights are those of the last step, and nothing was chosen on
-test. CPU-minutes are those of all cores in one training, epochs its length. Paper and table of the
-published numbers: `unbraid/report/published.csv`. Made by `unbraid reproduce`.
+is read once, after training; nothing was chosen on test. The weights are those of the last step,
+unless a section says otherwise. CPU-minutes are those of all cores in one training, epochs its
+length. Paper and table of the published numbers: `unbraid/report/published.csv`. Made by
+`unbraid reproduce`.
 """
 
 
@@ -63,6 +65,8 @@ def _chapter(name: str, protocol: str, rows: list[Result]) -> str:
     if comparison:
         lines += [f"Published: {comparison.where}. {_note(comparison, protocol)}".strip(), ""]
         lines += [f"**{verdict(comparison, rows)}**", ""]
+    if weights := which_weights(comparison, rows):
+        lines += [weights, ""]
     lines += [f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
     commands = sorted({row["command"] for row in rows})
@@ -70,6 +74,34 @@ def _chapter(name: str, protocol: str, rows: list[Result]) -> str:
     if comparison and comparison.findings:
         lines += [*(f"* {line}" for line in finding_lines(comparison, rows)), ""]
     return "\n".join(lines)
+
+
+def which_weights(comparison: Comparison | None, rows: Sequence[Result]) -> str:
+    """Name the rows whose weights are those of the lowest validation loss; "" if there are none.
+
+    A row trained with `training.patience` keeps those, not the ones of the last step.
+    """
+    authors = {row["method"]: "authors" in row["command"].split() for row in rows}
+    try:
+        patient = [label for label, other in authors.items() if _patient(comparison, label, other)]
+    except (KeyError, ValueError, OSError):  # a file or data of somebody's own are gone by now
+        return "Rows trained with `training.patience` have weights of the lowest validation loss."
+    if not patient:
+        return ""
+    return f"Weights of the lowest validation loss (`training.patience`): {', '.join(patient)}."
+
+
+def _patient(comparison: Comparison | None, label: str, authors: bool) -> bool:
+    """Say whether a row was trained with patience."""
+    if comparison is None:
+        raise KeyError(f"there is no comparison with a row {label}.")
+    variant: Variant = "authors" if authors else "paper"
+    plans = (
+        comparison.plan(row, variant, seed=0, budget=comparison.budget)
+        for row in comparison.rows
+        if row.label == label and row.method != RAW
+    )
+    return any(plan.training.patience for plan in plans)
 
 
 def known(name: str) -> Comparison | None:

@@ -34,7 +34,8 @@ METRICS = (
 PROTOCOL = Protocol(
     name=NAME,
     text="separation by the strongest of SVC, k-NN and random forest; relative error is the "
-    "squared error over that of the mean sequence; training until validation no longer improves",
+    "squared error over that of the mean sequence; training until validation no longer improves, "
+    "weights of the lowest validation loss",
 )
 
 
