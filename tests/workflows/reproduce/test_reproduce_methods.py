@@ -50,6 +50,16 @@ def test_a_cell_has_ours_published_and_mark_and_the_last_column_counts():
     assert table[2] == "| DBSE | 0.430 / 0.447 ≈<br>50.00 / 56.87 ✗ | 1 of 2 |"
 
 
+def test_a_published_metric_without_a_target_is_not_shown_but_counted():
+    command = "unbraid reproduce speech --rows dbse"
+    row = ROW | {"command": command, "better": "up", "std": None}
+    gap = row | {"metric": "eer_gap_pct", "mean": 20.0, "published": 31.12}
+    dynamic = row | {"metric": "dynamic_eer_pct", "mean": 40.0, "published": 34.62}
+    table = by_method([gap, dynamic]).splitlines()
+    assert table[0] == "| method | `speech`<br>eer gap | ✓ or ≈, of all published metrics |"
+    assert table[2] == "| DBSE | 20.00 / 31.12 ✗ | 1 of 2 |"
+
+
 def test_tuned_weights_stand_in_the_place_of_the_printed_ones_with_a_mark():
     tuned = ROW | {"method": "DBSE, tuned here", "mean": 0.45}
     elsewhere = ROW | {

@@ -14,12 +14,16 @@ ARROWS = {"up": "↑", "down": "↓"}
 MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
 START, END = "<!-- results by method -->\n", "<!-- end of results by method -->"
 PAGE_START, PAGE_END = "<!-- results -->\n", "<!-- end of results -->"
+LAST = "✓ or ≈, of all published metrics"
 LEGEND = (
     "Each cell: ours / published for the same method, metrics as in the column's head; ✓ at or "
     "better than published, ≈ within one standard deviation of our seeds, ✗ worse, - not measured "
-    "or not published. † weights tuned here on validation, because the printed ones are on another "
-    "scale or for other data; RESULTS.md has the row with the printed ones, too. `unbraid "
-    "reproduce COLUMN --rows ROW` makes a cell again."
+    "or not published. The last column counts every published metric of RESULTS.md, also those "
+    "without a column: H(y) on Sprites, the dynamic EER of speech, the single probe accuracies of "
+    "Letters. † settings (weights, sizes, epochs or optimiser) chosen here on validation or taken "
+    "from the authors' code, not the printed ones; RESULTS.md has the row with the printed ones, "
+    "if it was measured. A preset can hold weights found on validation, too, and has no mark: its "
+    "file says so. `unbraid reproduce COLUMN --rows ROW` makes a cell again."
 )
 
 
@@ -42,7 +46,7 @@ def by_method(results: Sequence[Result]) -> str:
     counted = _tuned_where_there_is([row for row in results if counts(row)])
     published = [row for row in counted if row["published"] is not None]
     names = list(dict.fromkeys(comparison_of(row) for row in published))
-    head = ["method", *(_head(name, counted) for name in names), "✓ or ≈"]
+    head = ["method", *(_head(name, counted) for name in names), LAST]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     for method in dict.fromkeys(_name(row) for row in published):
         rows = [row for row in counted if _name(row) == method]
