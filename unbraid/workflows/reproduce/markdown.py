@@ -30,11 +30,11 @@ COLUMNS = (
 )
 HEAD = """# Results
 
-Ours: mean ± standard deviation over training seeds (of a sample, n - 1), on the test split, which
-is read once, after training; nothing was chosen on test. The weights are those of the last step,
-unless a section says otherwise. CPU-minutes are those of all cores in one training, epochs its
-length. Paper and table of the published numbers: `unbraid/report/published.csv`. Made by
-`unbraid reproduce`.
+Ours: mean ± standard deviation over training seeds (of a sample, n - 1), on the test split, which a
+run reads once, after training; the weights are those of the last step, unless a section says
+otherwise. Trials that were read on test, too: `docs/results.md`, "What is fair about them".
+CPU-minutes are those of all cores in one training, epochs its length. Paper and table of the
+published numbers: `unbraid/report/published.csv`. Made by `unbraid reproduce`.
 """
 
 
