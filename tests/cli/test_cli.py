@@ -10,6 +10,8 @@ import pytest
 
 from unbraid.cli.catalogue import citation
 from unbraid.methods import METHODS
+from unbraid.runs.plan import make_plan
+from unbraid.settings import as_table
 
 TINY = [
     "--set",
@@ -221,6 +223,17 @@ def test_catalogues_are_for_people_and_for_scripts(run_program):
     text = run_program("methods", "dbse")[1]
     assert "method.anchor" in text
     assert "our results, speech: " in text
+
+
+@pytest.mark.parametrize("name", ["dsvae", "placed"])
+def test_the_page_of_a_method_has_the_settings_a_run_takes(name, run_program):
+    (fact,) = json.loads(run_program("methods", name, "--json")[1])
+    plan = make_plan("toy-sprites", name)
+    wanted = {"method": as_table(plan.method_config), "training": as_table(plan.training)}
+    assert fact["recommended_settings"]["video"] == json.loads(json.dumps(wanted))
+    lines = run_program("methods", name)[1].splitlines()
+    (line,) = [line.split() for line in lines if line.startswith("training.optimizer ")]
+    assert line[1:] == ["adam", *["muon"] * len(METHODS[name].kinds)]
 
 
 def test_any_text_stands_for_a_paper():

@@ -22,7 +22,7 @@ def _table(columns: list[str], rows: list[list[str]]) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == columns[0])  # names to copy
     for row in rows:
         table.add_row(*row)
     Screen().print(table)
@@ -55,59 +55,92 @@ def methods(
     json: Json = False,
 ) -> None:
     """Show the methods, or the settings and presets of one."""
-    from unbraid.methods import find_method, method_names
-    from unbraid.runs.costs import COSTS
-    from unbraid.runs.plan import preset_names
-    from unbraid.runs.recipes import recommended_for
-    from unbraid.settings import as_table, flat
-    from unbraid.workflows.reproduce.strengths import good_at, good_at_words
+    from unbraid.methods import method_names
 
-    chosen = {key: find_method(key) for key in ([name] if name else method_names())}
-    facts: list[dict[str, Any]] = [
-        {
-            "name": key,
-            "paper": cls.paper,
-            "settings": as_table(cls.Config()),
-            "presets": preset_names(key),
-            "recommended": recommended_for(key),
-            "step_cost": COSTS.get(key, {}),
-            "good_at": good_at(key),
-        }
-        for key, cls in chosen.items()
-    ]
+    facts = [_facts(key) for key in ([name] if name else method_names())]
     if json:
         typer.echo(jsonlib.dumps(facts, indent=1))
     elif name:
-        typer.echo(f"{name}: {facts[0]['paper']}\npresets: {', '.join(facts[0]['presets'])}")
-        typer.echo(
-            "".join(f"recommended for {k}: {v}\n" for k, v in facts[0]["recommended"].items())
-        )
-        for comparison, ranks in facts[0]["good_at"].items():
-            words = "; ".join(f"{rank}: {', '.join(names)}" for rank, names in ranks.items())
-            typer.echo(f"our results, {comparison}: {words}")
-        _table(
-            ["setting", "default"],
-            [[name, str(value)] for name, value in flat(facts[0]["settings"], "method.")],
-        )
+        _show_one(facts[0])
     else:
-        rows = [
-            [
-                f["name"],
-                citation(f["paper"]),
-                *(_cost(kind in cls.kinds, f["step_cost"].get(kind)) for kind in KINDS),
-                good_at_words(f["good_at"]),
-            ]
-            for f, cls in zip(facts, chosen.values(), strict=True)
+        _show_all(facts)
+
+
+def _facts(name: str) -> dict[str, Any]:
+    """Return all that is known of a method, for scripts."""
+    from unbraid.methods import find_method
+    from unbraid.runs.costs import COSTS
+    from unbraid.runs.plan import preset_names, preset_settings
+    from unbraid.runs.recipes import RECOMMENDED, recommended_for
+    from unbraid.settings import as_table
+    from unbraid.workflows.reproduce.strengths import good_at
+
+    cls = find_method(name)
+    return {
+        "name": name,
+        "paper": cls.paper,
+        "settings": as_table(cls.Config()),
+        "recommended_settings": {
+            kind: preset_settings(f"{RECOMMENDED}/{kind}", name) for kind in cls.kinds
+        },
+        "presets": preset_names(name),
+        "recommended": recommended_for(name),
+        "step_cost": COSTS.get(name, {}),
+        "good_at": good_at(name),
+    }
+
+
+def _show_one(fact: dict[str, Any]) -> None:
+    """Print the paper of a method, its presets, results and settings."""
+    from unbraid.runs.plan import preset_settings
+    from unbraid.settings import flat
+
+    typer.echo(f"{fact['name']}: {fact['paper']}\npresets: {', '.join(fact['presets'])}")
+    typer.echo("".join(f"recommended for {k}: {v}\n" for k, v in fact["recommended"].items()))
+    for comparison, ranks in fact["good_at"].items():
+        words = "; ".join(f"{rank}: {', '.join(names)}" for rank, names in ranks.items())
+        typer.echo(f"our results, {comparison}: {words}")
+    kinds = {kind: dict(flat(table)) for kind, table in fact["recommended_settings"].items()}
+    rows = [
+        [
+            key,
+            str(value),
+            *("" if table[key] == value else str(table[key]) for table in kinds.values()),
         ]
-        _table(["method", "paper", *KINDS, "good at"], rows)
-        typer.echo(
-            "\nvideo, audio, series: cost of a training step, in CPU time, dsvae = 1, with "
-            "recommended presets; - not for such data, ? not measured"
-        )
-        typer.echo(
-            "good at: metrics of our comparisons (docs/which.md) in which no other method is "
-            "better by more than one standard deviation of the seeds, nor raw values at all"
-        )
-        for fact in facts:
-            for kind, why in fact["recommended"].items():
-                typer.echo(f"\n{fact['name']} for {kind}: {why}")
+        for key, value in flat(preset_settings("none", fact["name"]))
+    ]
+    _table(["setting", "default", *kinds], rows)
+    typer.echo(
+        f"\n{', '.join(kinds)}: what `unbraid fit DATA --method {fact['name']}` takes (recommended "
+        "preset), empty where it is the default; --preset none takes all defaults"
+    )
+
+
+def _show_all(facts: list[dict[str, Any]]) -> None:
+    """Print a line for every method, and what its columns mean."""
+    from unbraid.workflows.reproduce.strengths import good_at_words
+
+    rows = [
+        [
+            fact["name"],
+            citation(fact["paper"]),
+            *(
+                _cost(kind in fact["recommended_settings"], fact["step_cost"].get(kind))
+                for kind in KINDS
+            ),
+            good_at_words(fact["good_at"]),
+        ]
+        for fact in facts
+    ]
+    _table(["method", "paper", *KINDS, "good at"], rows)
+    typer.echo(
+        "\nvideo, audio, series: cost of a training step, in CPU time, dsvae = 1, with "
+        "recommended presets; - not for such data, ? not measured"
+    )
+    typer.echo(
+        "good at: metrics of our comparisons (docs/which.md) in which no other method is "
+        "better by more than one standard deviation of the seeds, nor raw values at all"
+    )
+    for fact in facts:
+        for kind, why in fact["recommended"].items():
+            typer.echo(f"\n{fact['name']} for {kind}: {why}")

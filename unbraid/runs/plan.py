@@ -192,6 +192,16 @@ def preset_names(method: str) -> list[str]:
     return sorted(path.parent.relative_to(PRESETS).as_posix() for path in files)
 
 
+def preset_settings(name: str, method: str) -> Table:
+    """Return all settings of method and training under a preset, those it does not name too."""
+    table = read_preset(name, method)
+    configs = {"method": find_method(method).Config, "training": TrainingConfig}
+    return {
+        section: as_table(build(config, table.get(section, {}), where=f"{name}/{method}"))
+        for section, config in configs.items()
+    }
+
+
 def read_preset(name: str, method: str) -> Table:
     """Return the table of a preset: a name, a TOML file, or "none" for an empty one."""
     if name == "none":
