@@ -143,7 +143,8 @@ def test_own_data_take_the_recipe_of_their_kind(data: str):
 # Sizes of their own, with the reason; all others have those of the recipe.
 OWN_HIDDEN = {("diffsda", "audio"): 128}  # as measured on speech: a quarter of the paper's width
 WITHOUT_HIDDEN = {"skd"}  # its recurrent nets have the size of the code
-OWN_TRAINING = {("mocogan", "video")}  # as measured on Sprites: with equal rates its critics win
+# Its loss does not say when to stop, and with equal rates its critics win, as measured on Sprites.
+OWN_TRAINING = {"mocogan"}
 
 
 @pytest.mark.parametrize("method", sorted({Path(file).stem for file in FILES} - {"placed"}))
@@ -151,7 +152,7 @@ OWN_TRAINING = {("mocogan", "video")}  # as measured on Sprites: with equal rate
 def test_another_method_takes_the_training_and_nets_of_the_recipe(method: str, kind: str):
     recipe, other = (make_plan("x", m, kind=kind) for m in (RECIPES[kind].method, method))
     assert other.preset == f"recommended/{kind}"
-    assert (other.training == recipe.training) is ((method, kind) not in OWN_TRAINING)
+    assert (other.training == recipe.training) is (method not in OWN_TRAINING)
     assert other.training.batch_size == recipe.training.batch_size
     net, recipe_net = (plan.method_config.net for plan in (other, recipe))
     if method not in WITHOUT_HIDDEN:
