@@ -76,6 +76,8 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
         (["fit", "toy-sprites", "--set", "data.trian=9"], "Did you mean 'train'?"),
         (["fit", "missing.npz"], "there is no file or folder missing.npz"),
         (["fit", "--resume", "nowhere"], "nowhere is not a run folder"),
+        (["fit", "--resume", "nowhere", "--method", "dbse"], "--resume takes data, method, preset"),
+        (["fit", "--resume", "nowhere", "--seed", "0"], "seed from the run: leave them out"),
         (["swap", "nowhere"], "nowhere is not a run folder"),
         (["methods", "dbsee"], "Did you mean 'dbse'?"),
         (["encode", "nowhere"], "nowhere is not a run folder"),

@@ -72,6 +72,14 @@ def test_a_refused_resume_changes_nothing(run: Run, settings: dict[str, Any], me
     assert resume(run.path, settings={"training": {"steps": 5}}).about["training"]["steps"] == 5
 
 
+def test_a_posterior_cannot_change_even_where_the_weights_fit(tmp_path: Path):
+    data = write_data(tmp_path / "d.npz")
+    settings = {"method": TINY | {"posterior": "centred"}, "training": TRAINING}
+    run = run_plan(make_plan(data, "dsvae", preset="none", settings=settings), tmp_path / "run")
+    with pytest.raises(ValueError, match=r"method\.posterior: cannot change.*start a new run"):
+        resume(run.path, settings={"method": {"posterior": "pooled"}, "training": {"steps": 5}})
+
+
 def test_what_does_not_shape_the_network_can_change(run: Run):
     more = {"method": {"w_kl_dynamic": 0.5}, "training": {"steps": 5, "lr": 1e-4}}
     resume(run.path, settings=more)

@@ -39,7 +39,7 @@ def fit(
         list[str] | None,
         typer.Option("--set", help="One setting, e.g. method.static_dim=64; repeat for more."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Decides every draw (default: 0).")] = None,
     max_minutes: Annotated[
         float | None, typer.Option(help="Stop after so many minutes of training.")
     ] = None,
@@ -74,8 +74,10 @@ def fit(
         settings = merge(settings, {"training": {"max_minutes": max_minutes}})
     where = runs.torch_device(device)
     if resume:
-        if data or preset is not None:
-            raise ValueError("--resume takes data and preset from the run: leave them out.")
+        if data or (method, preset, seed) != (None, None, None):
+            raise ValueError(
+                "--resume takes data, method, preset and seed from the run: leave them out."
+            )
         _choose_threads(where, devices, console)
         run = training.resume(
             resume,
@@ -92,7 +94,7 @@ def fit(
     elif not data:
         raise ValueError("which data? Try `unbraid fit toy-sprites`, or --resume RUN.")
     else:
-        plan = make_plan(data, method, preset=preset, settings=settings, seed=seed)
+        plan = make_plan(data, method, preset=preset, settings=settings, seed=seed or 0)
         folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
         console.print(f"{plan.method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)

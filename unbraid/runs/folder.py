@@ -26,7 +26,8 @@ FILES = (
     "model.safetensors",
     "checkpoints",
 )
-FIXED = ("training.optimizer",)  # besides the data and what shapes the network
+# besides the data and what shapes the network: another posterior may fit the same weights
+FIXED = ("training.optimizer", "method.posterior")
 
 
 def is_begun(path: Path) -> bool:
@@ -86,7 +87,7 @@ def changed_settings(old: Plan, new: Plan) -> list[str]:
 
 
 def check_change(path: Path, old: Plan, new: Plan) -> None:
-    """Raise `ValueError` if a run cannot go on with settings of other data or another optimiser."""
+    """Raise `ValueError` if a run cannot go on: other data, another optimiser or posterior."""
     bad = [k for k in changed_settings(old, new) if k.startswith("data.") or k in FIXED]
     if bad:
         raise ValueError(_refusal(path, bad))
