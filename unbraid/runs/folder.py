@@ -29,6 +29,8 @@ FILES = (
 # besides the data and what shapes the network: another posterior may fit the same weights
 FIXED = ("training.optimizer", "method.posterior")
 
+USED_UP = 0.95  # share of the minutes: a plateau schedule counts the last part of them in steps
+
 
 def is_begun(path: Path) -> bool:
     """Say whether a folder holds a run that would be lost: a checkpoint, or a model."""
@@ -91,6 +93,21 @@ def check_change(path: Path, old: Plan, new: Plan) -> None:
     bad = [k for k in changed_settings(old, new) if k.startswith("data.") or k in FIXED]
     if bad:
         raise ValueError(_refusal(path, bad))
+
+
+def check_budget(path: Path, old: Plan, new: Plan) -> None:
+    """Raise `ValueError` if a run that has ended is given no more minutes than it has used."""
+    before, now = (plan.training.max_minutes for plan in (old, new))
+    if not now or not (path / "model.json").is_file():
+        return
+    training = read_about(path)["training"]
+    used = training.get("minutes", 0.0)
+    if training.get("reason") == "budget" and used >= USED_UP * before:
+        used = max(used, before)
+    if training.get("finished") and now <= used:
+        raise ValueError(
+            f"the budget of {now:g} min is used up in {path}: give a larger --max-minutes."
+        )
 
 
 def check_weights(path: Path, state: dict[str, Any], method: Method, plans: list[Plan]) -> None:

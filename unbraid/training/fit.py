@@ -96,6 +96,7 @@ def resume(  # noqa: PLR0913
     if not folder.is_begun(run.path):  # cut off before its first checkpoint
         return run_plan(plan, path, devices=devices, **options)
     folder.check_change(run.path, run.plan, plan)
+    folder.check_budget(run.path, run.plan, plan)
     if must_launch(devices):
         share_of_batch(plan.training.batch_size, devices)
         return _launch(devices, partial(resume, path, settings=settings), options)

@@ -10,7 +10,7 @@ from tests.conformance.toys import toy_batch, toy_method
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
 from unbraid.evaluation.protocols.probes import ProbeRow
-from unbraid.evaluation.protocols.verdict import RECIPE, verdict
+from unbraid.evaluation.protocols.verdict import RECIPE_IF_NEW, verdict
 from unbraid.methods import METHODS
 from unbraid.methods.base import Method, VariationalMethod
 from unbraid.nets import NetConfig
@@ -256,7 +256,7 @@ def test_probes_speak_where_there_are_labels():
     assert verdict(_diagnosis(Glass()), rows) == [
         "s does not tell speaker: 5 % against 2 % chance; train longer or lower "
         "method.w_kl_static.",
-        f"d carries speaker: 61 % against 2 % chance; {RECIPE}.",
+        f"d carries speaker: 61 % against 2 % chance; {RECIPE_IF_NEW}.",
     ]
 
 

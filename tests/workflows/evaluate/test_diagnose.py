@@ -18,6 +18,7 @@ from unbraid.workflows.evaluate.diagnose import (
     diagnose,
     diagnosis_rows,
     judged_sentences,
+    resume_command,
 )
 
 SETTINGS = [
@@ -54,7 +55,7 @@ def test_a_diagnosis_is_printed_and_kept(series: Path, monkeypatch, capsys):
 
 
 def _settings(advice: str) -> list[str]:
-    return [word.strip(",") for word in advice.split() if "=" in word]
+    return [word.strip(",`") for word in advice.split() if "=" in word]
 
 
 def test_nobody_is_told_to_try_what_a_run_has():
@@ -119,6 +120,35 @@ def test_a_run_goes_on_with_the_weight_that_is_advised(tmp_path: Path):
     again = resume(run.path, settings=parse_sets([*words, "training.steps=4"]))
     assert again.plan.method_config.w_kl_dynamic == pytest.approx(weight)
     assert again.about["training"]["steps"] == 4
+
+
+def test_the_command_that_goes_on_names_the_run_and_gives_it_a_larger_budget(tmp_path: Path):
+    plan = make_plan("toy-series", settings={"training": {"max_minutes": 5.0}})
+    run = tmp_path / "my runs"
+    over, early = {"reason": "budget", "minutes": 4.9}, {"reason": "plateau", "minutes": 1.0}
+    start = f"unbraid fit --resume '{run}'"
+    assert resume_command(run, plan, over) == f"{start} --max-minutes 10"
+    assert resume_command(run, plan, early) == start
+    epochs = make_plan("toy-series", settings={"training": {"epochs": 30}})
+    ended = {"reason": "finished", "minutes": 4.9}
+    assert resume_command(run, epochs, ended) == f"{start} --set training.epochs=60"
+    advice = advice_for(plan, SERIES, resume_command(run, plan, over)).d
+    assert advice.startswith(f"try `{start} --max-minutes 10 --set method.w_kl_dynamic=")
+    assert advice.count("`") == 2
+
+
+def test_a_run_that_its_minutes_ended_is_told_to_train_longer_first(tmp_path: Path):
+    settings = parse_sets([*SETTINGS, *SMALL, "training.steps=9999", "training.max_minutes=1e-6"])
+    run = fit("toy-series", settings=settings, out=tmp_path)
+    assert run.about["training"]["reason"] == "budget"
+    sentences = diagnose(run.path, seeds=1)["verdict"]
+    assert sentences[0].startswith("Training was stopped by --max-minutes before")
+    assert f"`unbraid fit --resume {run.path} --max-minutes 2e-06`" in sentences[0]
+    assert not any("try " in sentence for sentence in sentences)
+    with pytest.raises(ValueError, match=r"the budget of 1e-06 min is used up .* larger --max"):
+        resume(run.path)
+    more = {"training": {"max_minutes": 1.0, "steps": 4}}
+    assert resume(run.path, settings=more).about["training"]["steps"] == 4
 
 
 def test_another_split_can_be_diagnosed(series: Path):

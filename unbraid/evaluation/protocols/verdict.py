@@ -22,7 +22,8 @@ AGREES = 0.75
 READABLE = 3.0  # times chance that retrieval without a swap must reach to say anything
 MOVES = 0.5  # change of s by shuffling, in distances between sequences
 LEAKS = 0.2  # share of the way from chance to certainty at which a probe tells a factor
-RECIPE = "try the recommended recipe (`unbraid fit DATA`, nothing else said)"
+RECIPE = "try the recommended recipe (`unbraid fit DATA --out NEW`, no other option)"
+RECIPE_IF_NEW = RECIPE.replace("recipe", "recipe, unless the run has it", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Advice:
         weights: the setting that weighs the KL term of each code; a method may have none.
     """
 
-    d: str = RECIPE
-    s: str = RECIPE
+    d: str = RECIPE_IF_NEW
+    s: str = RECIPE_IF_NEW
     weights: Mapping[str, str] = field(
         default_factory=lambda: {"s": "method.w_kl_static", "d": "method.w_kl_dynamic"}
     )

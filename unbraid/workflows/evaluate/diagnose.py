@@ -1,7 +1,10 @@
 """Find leakage in a run, with or without labels."""
 
 import json
-from dataclasses import asdict
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table as ScreenTable
@@ -24,12 +27,16 @@ from unbraid.workflows.evaluate.judging import Scoring, score
 
 Results = dict[str, Any]
 CENTRED = "centred"
-GO_ON = "`unbraid fit --resume RUN`"
+LONGER_FIRST = "train longer first"
 LONGER = "train longer: dynamic factors leave s last"
 LASTING = "try a new run with --set method.posterior=pooled, if it lasts for whole sequences"
 RISE = 32.0  # of the KL weight of s, which takes the motion out of s
-ONE_FRAME = "try a new run with --method dbse, whose s comes from one frame"
+ONE_FRAME = (
+    "try a new run with --method dbse, whose s comes from one frame, and compare (it helped on "
+    "hard-sprites, not on toy-sprites)"
+)
 FORGETFUL = next(name for name, cls in METHODS.items() if hasattr(cls.Config(), "static_steps"))
+OTHER_METHOD = RECIPE.replace("DATA", f"DATA --method {FORGETFUL}")
 
 
 def diagnose(
@@ -76,14 +83,52 @@ def diagnose(
 
 def sentences(run: OpenedRun, numbers: Diagnosis, rows: list[ProbeRow]) -> list[str]:
     """Return the verdict with advice that fits the run."""
-    return verdict(numbers, rows, advice_for(run.plan, run.corpus.spec))
+    training = run.about["training"]
+    command = resume_command(run.path, run.plan, training)
+    advice = advice_for(run.plan, run.corpus.spec, command)
+    if not is_cut_short(run.plan, training):
+        return verdict(numbers, rows, advice)
+    first = (
+        "Training was stopped by --max-minutes before validation stopped improving: train longer, "
+        f"then judge: `{command}`."
+    )
+    return [first, *verdict(numbers, rows, replace(advice, d=LONGER_FIRST, s=LONGER_FIRST))]
 
 
-def advice_for(plan: Plan, spec: Spec) -> Advice:
+def is_cut_short(plan: Plan, training: Mapping[str, Any]) -> bool:
+    """Say whether a budget in minutes ended a run that would have stopped by itself later."""
+    c = plan.training
+    return bool(training.get("reason") == "budget" and c.max_minutes and c.patience)
+
+
+def resume_command(path: Path, plan: Plan, training: Mapping[str, Any]) -> str:
+    """Return the command that goes on with a run, with a budget that leaves it half as much again.
+
+    Args:
+        path: the run folder.
+        plan: of the run.
+        training: what `model.json` says of its training.
+    """
+    c, reason = plan.training, training.get("reason")
+    words = ["unbraid", "fit", "--resume", str(path)]
+    if c.max_minutes and training.get("minutes", 0.0) > c.max_minutes / 2:
+        words += ["--max-minutes", f"{2 * c.max_minutes:g}"]
+    elif reason in ("finished", "budget"):
+        name = "steps" if c.steps else "epochs"
+        words += ["--set", f"training.{name}={2 * getattr(c, name)}"]
+    return shlex.join(words)
+
+
+def advice_for(plan: Plan, spec: Spec, command: str = "unbraid fit --resume RUN") -> Advice:
     """Return what to try next; it never names a setting that the run has.
 
     What each line was measured on, and how far that carries: docs/evaluate.md. Weights can change
-    in a run that goes on (`unbraid fit --resume RUN --set ...`), a posterior needs a new one.
+    in a run that goes on, a posterior needs a new one.
+
+    Args:
+        plan: of the run.
+        spec: of its data.
+        command: that goes on with the run.
     """
     c = plan.method_config
     posterior = posterior_name(c.posterior, spec) if hasattr(c, "posterior") else CENTRED
@@ -93,9 +138,9 @@ def advice_for(plan: Plan, spec: Spec) -> Advice:
         if hasattr(c, name)
     }
     recommended = plan.preset.startswith(RECOMMENDED)
-    for_d = _less_static(c, posterior, spec.kind) if recommended else RECIPE
+    for_d = _less_static(c, posterior, spec.kind, command) if recommended else RECIPE
     if not hasattr(c, "static_steps"):
-        return Advice(for_d, f"{RECIPE} with --method {FORGETFUL}", weights)
+        return Advice(for_d, OTHER_METHOD, weights)
     if spec.kind == "series" and posterior == CENTRED:
         return Advice(for_d, LASTING, weights)
     if spec.kind != "video":
@@ -103,7 +148,7 @@ def advice_for(plan: Plan, spec: Spec) -> Advice:
     return Advice(for_d, _less_dynamic(c, posterior) if recommended else RECIPE, weights)
 
 
-def _less_static(c: Any, posterior: str, kind: str) -> str:
+def _less_static(c: Any, posterior: str, kind: str, command: str) -> str:
     """Return what takes static factors out of d."""
     if posterior != CENTRED:
         less = " --set method.w_kl_dynamic=3" if kind == "audio" else ""
@@ -111,7 +156,7 @@ def _less_static(c: Any, posterior: str, kind: str) -> str:
     if not hasattr(c, "w_kl_dynamic"):
         return "train longer"
     weight = 3 * c.w_kl_dynamic
-    return f"try {GO_ON} --set method.w_kl_dynamic={weight:g}, which leaves static factors to s"
+    return f"try `{command} --set method.w_kl_dynamic={weight:g}`, which leaves static factors to s"
 
 
 def _less_dynamic(c: Any, posterior: str) -> str:
