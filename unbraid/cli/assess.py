@@ -27,6 +27,7 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Measure a run on its test split: error, separation, probes, judge, tasks, leakage."""
+    from unbraid.data import data_title
     from unbraid.runs.run import torch_device
     from unbraid.screen import Screen
     from unbraid.workflows.evaluate import measure as work
@@ -38,6 +39,7 @@ def evaluate(
         metrics = work.evaluate(
             run, suite=suite, judge=judge, device=where, unfinished=unfinished, say=status.update
         )
+    console.print(f"{data_title(metrics['data'])}: {metrics['sequences']} test sequences", "")
     for table in all_tables(metrics):
         console.print(on_screen(table), "")
     share = f"{100 * metrics['relative_error']:.1f} % of that of the data's mean"

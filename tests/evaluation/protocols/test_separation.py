@@ -165,7 +165,7 @@ def test_data_without_classes_are_refused():
     split = make_split()
     spec = Spec(name="bare", kind="audio", frame=(2,), length=T)
     bare = Split(spec=spec, x=split.x, rows=split.rows)
-    with pytest.raises(ValueError, match="bare has no factor with classes"):
+    with pytest.raises(ValueError, match="bare has no factor with two classes"):
         separate(embedding(np.zeros((N, 2)), np.zeros((N, T, 2))), bare)
 
 

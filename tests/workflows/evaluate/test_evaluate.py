@@ -1,6 +1,7 @@
 """What is measured, what is skipped with a reason, and what is never done by accident."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import torch
 from tests.workflows.conftest import NET
 from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.separation import relative_error
+from unbraid.evaluation.protocols.verdict import LEAKS
 from unbraid.methods.base import Method
 from unbraid.records import Batch, Codes, Spec, Terms
+from unbraid.runs.run import opened
 from unbraid.settings import parse_sets
 from unbraid.training.fit import fit
-from unbraid.workflows.evaluate.measure import evaluate
+from unbraid.workflows.evaluate.measure import Job, evaluate, measure
 from unbraid.workflows.evaluate.page import compare, report
+from unbraid.workflows.evaluate.sizes import size_warnings
 from unbraid.workflows.evaluate.tables import all_tables
 from unbraid.workflows.export import use
 
@@ -100,6 +104,45 @@ def test_separation_and_relative_error_are_measured_and_shown(series_metrics):
     assert metrics["relative_error"] > 0
     table = next(table for table in all_tables(metrics) if table.title.startswith("Separation"))
     assert {row[0]: row[-1] for row in table.rows if row[0] in wanted} == wanted
+
+
+def test_the_sentences_of_a_verdict_agree_on_what_leaks(series_metrics):
+    """A forest may read what SVC and k-NN do not: all sentences go by the strongest."""
+    conclusion, *others = series_metrics["verdict"]
+    shares = series_metrics["separation"]["factors"]
+    leaks = [(row["factor"], "d" if row["role"] == "static" else "s") for row in shares]
+    for (factor, code), row in zip(leaks, shares, strict=True):
+        listed = f"{factor} into {code} (" in conclusion
+        assert listed == (row[code] > LEAKS)
+        assert listed == any(text.startswith(f"{code} carries {factor}:") for text in others)
+
+
+def test_few_test_sequences_and_factors_of_one_value_are_said(
+    series: Path, monkeypatch: pytest.MonkeyPatch
+):
+    job = Job(opened(series))
+    job.test.labels["machine"][job.test.rows] = 0
+    monkeypatch.setattr("unbraid.workflows.evaluate.measure.write_text", lambda *_: None)
+    metrics = measure(job, "quick")
+    assert metrics["verdict"][1] == (
+        "Too few test sequences for probes (40 sequences): make the test split larger."
+    )
+    assert metrics["skipped"]["machine"] == "one value in test"
+    for rows in (metrics["probes"], metrics["separation"]["factors"]):
+        assert "machine" not in {row["factor"] for row in rows}
+
+
+def test_few_groups_are_as_bad_as_few_sequences_and_own_data_can_be_cut_otherwise():
+    spec = Spec(name="mine", kind="audio", frame=(3,), length=4)
+    who = np.arange(60) % 2
+    x = np.zeros((60, 4, 3), np.float32)
+    split = Split(spec=spec, x=x, rows=np.arange(60), labels={"who": who}, group="who")
+    (warning,) = size_warnings(split, "mine.npz")
+    assert warning == (
+        "Too few test sequences for probes (60 sequences of 2 values of 'who'): make the test "
+        "split larger (--set data.split.test=0.3)."
+    )
+    assert not list(size_warnings(replace(split, group=""), "mine.npz"))
 
 
 def test_an_unfinished_run_is_said_not_scored(few: Path):

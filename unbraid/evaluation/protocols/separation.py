@@ -16,14 +16,16 @@ from the first 16 steps and the mean and standard deviation over all.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unbraid.data.checks.balance import known_labels
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding, reconstruct
 from unbraid.evaluation.metrics.classification import chance
@@ -31,6 +33,7 @@ from unbraid.evaluation.metrics.separation import above_chance, separation
 from unbraid.evaluation.protocols.probes import (
     Classifier,
     ProbeExamples,
+    ProbeRow,
     factor_examples,
     probe_accuracy,
 )
@@ -85,7 +88,7 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 0, limit: int = 100
 
     Args:
         codes: of the split, from `embed`.
-        split: with labels; factors that are numbers or nowhere known are left out.
+        split: with labels; factors that are numbers or have one known value are left out.
         seeds: number of random 80/20 splits; 0: as many as score 400 sequences, at most five.
         limit: at most so many examples per probe, drawn at random.
 
@@ -97,11 +100,12 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 0, limit: int = 100
     rows = tuple(
         _share(factor, role, separation_examples(codes, split, factor, limit), seeds=seeds)
         for factor, role in roles
-        if factor.classes >= 2 and factor.name in split.labels
-        if (split.label(factor.name) >= 0).any()
+        if count_classes(split, factor) >= 2
     )
     if not rows:
-        raise ValueError(f"{split.spec.name} has no factor with classes, so nothing to separate.")
+        raise ValueError(
+            f"{split.spec.name} has no factor with two classes here, so nothing to separate."
+        )
 
     def mean(role: str, code: str) -> float:
         shares = [getattr(row, code) for row in rows if row.role == role]
@@ -115,6 +119,30 @@ def separate(codes: Embedding, split: Split, *, seeds: int = 0, limit: int = 100
         mean("dynamic", "s"),
         rows,
     )
+
+
+def count_classes(split: Split, factor: Factor) -> int:
+    """Return how many classes of a factor occur in a split; 0 of one that is a number."""
+    if factor.classes < 2 or factor.name not in split.labels:
+        return 0
+    return len(np.unique(known_labels(split, factor.name)[0]))
+
+
+def as_probe_rows(separation: Mapping[str, Any]) -> list[ProbeRow]:
+    """Return the shares of a `Separation` (as plain values) as accuracies of probes."""
+    return [
+        ProbeRow(
+            code,
+            row["factor"],
+            row["role"],
+            row[f"{code}_by"],
+            row["chance"] + row[code] * (1 - row["chance"]),
+            0.0,
+            row["chance"],
+        )
+        for row in separation["factors"]
+        for code in ("s", "d")
+    ]
 
 
 def relative_error(method: Method, split: Split, *, limit: int = 1000) -> float:

@@ -12,16 +12,16 @@ import unbraid
 from unbraid.data.corpus import Split
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.manipulate import Embedding, embed
-from unbraid.evaluation.predictors import Examples, Predictor
+from unbraid.evaluation.predictors import Examples
 from unbraid.evaluation.protocols.conclusion import conclusion
 from unbraid.evaluation.protocols.diagnosis import Diagnosis, diagnose
-from unbraid.evaluation.protocols.probes import MOST_CLASSES, Classifier, ProbeRow, gaps, probe
-from unbraid.evaluation.protocols.separation import reconstruction_errors, separate
-from unbraid.evaluation.protocols.series_tasks import (
-    code_examples,
-    predict_target,
-    raw_examples,
+from unbraid.evaluation.protocols.probes import MOST_CLASSES, ProbeRow, gaps, probe
+from unbraid.evaluation.protocols.separation import (
+    as_probe_rows,
+    reconstruction_errors,
+    separate,
 )
+from unbraid.evaluation.protocols.series_tasks import code_examples, predict_target, raw_examples
 from unbraid.evaluation.protocols.speakers import verify_speakers
 from unbraid.files import write_text
 from unbraid.methods import count_parameters
@@ -33,45 +33,10 @@ from unbraid.safety.names import path_name
 from unbraid.settings import closest
 from unbraid.workflows.evaluate import judging
 from unbraid.workflows.evaluate.diagnose import sentences
+from unbraid.workflows.evaluate.sizes import constant_factors, size_warnings
+from unbraid.workflows.evaluate.suites import SUITES, Suite
 
 Metrics = dict[str, Any]
-EVERY: tuple[Predictor, ...] = ("net", "linear", "boosted")
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """How much is measured."""
-
-    classifiers: tuple[Classifier, ...]
-    probe_seeds: int
-    judge_repeats: int
-    judge_limit: int  # test sequences; 0 = all
-    task_seeds: int
-    code_predictors: tuple[Predictor, ...] = EVERY
-    raw_predictors: tuple[Predictor, ...] = EVERY
-    decoded: int = 1000  # test sequences of which the reconstruction error is measured, at most
-    diagnosed: int = 512  # test sequences in the diagnosis without labels, at most
-    probed: int = 3000  # examples of a probe, at most
-    separated: int = 1000  # examples of a probe of the separation score, at most
-
-
-SUITES = {
-    # Neighbours beside the papers' SVC: they find leaks in d that an SVC with defaults misses.
-    "quick": Suite(
-        ("svc", "knn"),
-        2,
-        1,
-        250,
-        1,
-        ("net", "linear"),
-        ("linear",),
-        decoded=250,
-        diagnosed=128,
-        probed=1000,
-        separated=500,
-    ),
-    "full": Suite(("svc", "forest", "knn"), 10, 5, 0, 3),
-}
 
 
 class SkippedError(Exception):
@@ -204,8 +169,10 @@ def _measure(job: Job, say: Callable[[str], None]) -> Metrics:
             metrics[name] = step(job)
     rows = [ProbeRow(**row) for row in metrics.get("probes", [])]
     metrics["gaps"] = gaps(rows) if rows else {}
-    sentence = conclusion(metrics.get("separation"), metrics["relative_error"])
-    metrics["verdict"] = [sentence]
+    separation = metrics.get("separation")
+    rows = as_probe_rows(separation) if separation else rows
+    sentence = conclusion(separation, metrics["relative_error"])
+    metrics["verdict"] = [sentence, *size_warnings(job.test, job.run.plan.data.name)]
     if "diagnosis" in metrics:
         numbers = metrics["diagnosis"]
         metrics["diagnosis"] = asdict(numbers)
@@ -240,7 +207,9 @@ def _probes(job: Job) -> list[Metrics]:
     rows = probe(
         job.codes, job.test, classifiers=c.classifiers, seeds=c.probe_seeds, limit=c.probed
     )
-    return [asdict(row) for row in rows]
+    constant = constant_factors(job.test)
+    job.skipped.update((name, "one value in test") for name in constant)
+    return [asdict(row) for row in rows if row.factor not in constant]
 
 
 def _speakers(job: Job) -> Metrics:
