@@ -3,11 +3,15 @@
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
+from unbraid.cli.app import app
 from unbraid.cli.catalogue import citation
 from unbraid.methods import METHODS
 from unbraid.runs.plan import make_plan
@@ -244,6 +248,24 @@ def test_any_text_stands_for_a_paper():
     assert citation("Someone ICML 2018") == "Someone ICML 2018"
     assert citation("Author, Journal of Data 2018") == "Author, Data 2018"
     assert citation("none; a method of our own") == "none; a method of our own"
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+@pytest.mark.parametrize(("path", "command"), list(_commands(typer.main.get_command(app))))
+def test_help_says_every_default_once_and_hides_nothing(path: tuple[str, ...], command: Any):
+    """Typer reads [...] in help as markup and leaves it out."""
+    for option in command.params:
+        text = option.help or ""
+        assert "[" not in text, f"{' '.join(path)}: {text}"
+        if "(default:" in text:
+            assert not option.show_default or option.default in (None, ""), text
 
 
 def test_help_loads_nothing_heavy():

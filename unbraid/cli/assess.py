@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     run: Run,
     suite: Annotated[str, typer.Option(help="quick or full.")] = "quick",
-    judge: Annotated[str, typer.Option(help="Folder of a judge [judges/DATA].")] = "",
+    judge: Annotated[str, typer.Option(help="Folder of a judge (default: judges/DATA).")] = "",
     unfinished: Annotated[
         bool, typer.Option("--unfinished", help="Measure an interrupted run, too.")
     ] = False,
@@ -53,7 +53,10 @@ def evaluate(
 def compare(
     data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")],
     methods: Annotated[str, typer.Option(help="Two or more, e.g. dsvae,glr,skd.")],
-    max_minutes: Annotated[float, typer.Option(help="Of each training [those of its preset].")] = 0,
+    max_minutes: Annotated[
+        float,
+        typer.Option(help="Of each training (default: those of its preset).", show_default=False),
+    ] = 0,
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="One setting for all; repeat for more.")
     ] = None,
@@ -76,7 +79,7 @@ def compare(
 def report(
     runs: Annotated[list[str], typer.Argument(help="One run folder, or several to compare.")],
     out: Annotated[Path, typer.Option(help="Where a comparison goes.")] = Path("comparison"),
-    judge: Annotated[str, typer.Option(help="Folder of a judge [judges/DATA].")] = "",
+    judge: Annotated[str, typer.Option(help="Folder of a judge (default: judges/DATA).")] = "",
     device: Device = "auto",
     force: Force = False,
 ) -> None:

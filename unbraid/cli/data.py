@@ -116,7 +116,7 @@ def check(
 def preview(
     data: Name,
     out: Annotated[
-        Path | None, typer.Option(help="A folder, or a .png file [previews/NAME].")
+        Path | None, typer.Option(help="A folder, or a .png file (default: previews/NAME).")
     ] = None,
     count: Annotated[int, typer.Option(help="How many sequences.")] = 6,
     split: SplitName = "train",

@@ -55,7 +55,9 @@ def score(
     means: Annotated[
         bool, typer.Option("--means", help="Decode the means along a drawn path, not the draws.")
     ] = False,
-    limit: Annotated[int, typer.Option(help="Judge so many test sequences [all].")] = 0,
+    limit: Annotated[
+        int, typer.Option(help="Judge so many test sequences (default: all).", show_default=False)
+    ] = 0,
     minimum: Annotated[
         float, typer.Option(help="Accuracy the judge must have on its own test split.")
     ] = 0.95,

@@ -20,22 +20,34 @@ def reproduce(
         str, typer.Argument(help="A comparison (--list), recipes, or a TOML file.")
     ] = "",
     show: Annotated[bool, typer.Option("--list", help="Show the comparisons there are.")] = False,
-    seeds: Annotated[int, typer.Option(help="Trainings of each row [the comparison's].")] = 0,
+    seeds: Annotated[
+        int,
+        typer.Option(help="Trainings of each row (default: the comparison's).", show_default=False),
+    ] = 0,
     first_seed: Annotated[
         int, typer.Option(help="Begin with this seed; --merge adds to the seeds of the table.")
     ] = 0,
-    epochs: Annotated[int, typer.Option(help="Epochs of each training [the comparison's].")] = 0,
+    epochs: Annotated[
+        int,
+        typer.Option(
+            help="Epochs of each training (default: the comparison's).", show_default=False
+        ),
+    ] = 0,
     max_minutes: Annotated[
-        float, typer.Option(help="Minutes at work of each training [the comparison's].")
+        float,
+        typer.Option(
+            help="Minutes at work of each training (default: the comparison's).",
+            show_default=False,
+        ),
     ] = 0.0,
-    rows: Annotated[str, typer.Option(help="Some rows only, e.g. dbse,spyl [all].")] = "",
+    rows: Annotated[str, typer.Option(help="Some rows only, e.g. dbse,spyl (default: all).")] = "",
     data: Annotated[
-        str, typer.Option(help="With recipes: some data sets only, e.g. toy-series [all].")
+        str, typer.Option(help="With recipes: some data sets only, e.g. toy-series (default: all).")
     ] = "",
     protocol: Annotated[str, typer.Option(help="paper, or authors: as their code.")] = "paper",
     out: Annotated[Path, typer.Option(help="Folder of comparisons.")] = Path("runs/reproduce"),
     workers: Annotated[
-        int, typer.Option(help="Runs side by side, one thread each [1 run, all threads].")
+        int, typer.Option(help="Runs side by side, one thread each; 1: one run, all threads.")
     ] = 1,
     merge: Annotated[
         Path | None, typer.Option(help="Put the rows into this results.json and its page, too.")

@@ -21,7 +21,7 @@ def export(
     to: Annotated[str, typer.Option("--to", help="onnx.")] = "onnx",
     split: SplitName = "test",
     file: File = "",
-    out: Annotated[Path | None, typer.Option(help="Where to write [RUN/onnx].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write (default: RUN/onnx).")] = None,
     force: Force = False,
 ) -> None:
     """Write a model for other runtimes, checked against PyTorch on real sequences."""
@@ -54,7 +54,8 @@ def push(
         bool | None,
         typer.Option(
             "--picture/--no-picture",
-            help="Put the picture of `unbraid swap` on the card [not for data of your own].",
+            help="Put the picture of `unbraid swap` on the card (default: unless the data are your "
+            "own).",
         ),
     ] = None,
     endpoint: Annotated[str, typer.Option(help="Another hub than huggingface.co.")] = "",

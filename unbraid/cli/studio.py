@@ -17,7 +17,8 @@ def studio(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN ...|DATA]", help="Run folders, or data to train on [the runs in --runs]."
+            metavar="[RUN ...|DATA]",
+            help="Run folders, or data to train on (default: the runs in --runs).",
         ),
     ] = None,
     export: Annotated[
@@ -27,11 +28,18 @@ def studio(
     host: Annotated[
         str, typer.Option(help="Address to listen on; beyond this machine with a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port [the first that is free from 8420 on].")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            help="Port (default: the first that is free from 8420 on).", show_default=False
+        ),
+    ] = 0,
     runs: Annotated[Path, typer.Option(help="Folder that trainings write to.")] = Path("runs"),
     folder: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder whose files can be trained on; repeat for more [this one]."),
+        typer.Option(
+            help="Folder whose files can be trained on; repeat for more (default: this one)."
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
     force: Annotated[

@@ -26,13 +26,15 @@ def fit(
     ] = "",
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help="See `unbraid methods` [the recommended one]."),
+        typer.Option(
+            "--method", "-m", help="See `unbraid methods` (default: the recommended one)."
+        ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
             help="paper, authors, a preset such as sprites/fast, a TOML file, or none "
-            "[recommended for the kind of data]."
+            "(default: recommended for the kind of data)."
         ),
     ] = None,
     sets: Annotated[
@@ -54,10 +56,16 @@ def fit(
     ] = False,
     logger: Annotated[
         list[str] | None,
-        typer.Option(help="Tracker: csv, tensorboard, wandb or mlflow; repeat for more [none]."),
+        typer.Option(
+            help="Tracker: csv, tensorboard, wandb or mlflow; repeatable (default: none)."
+        ),
     ] = None,
     preview_every: Annotated[
-        int, typer.Option(help="Steps between pictures of a swap (RUN/previews) [none].")
+        int,
+        typer.Option(
+            help="Steps between pictures of a swap in RUN/previews (default: none).",
+            show_default=False,
+        ),
     ] = 0,
 ) -> None:
     """Train a method on a data set, or go on with a run (`--resume RUN`)."""

@@ -20,20 +20,25 @@ def register(app: typer.Typer) -> None:
 def tune(
     data: Annotated[str, typer.Argument(help="Data set (`unbraid data list`), file or folder.")],
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="See `unbraid methods` [recommended].")
+        str | None,
+        typer.Option("--method", "-m", help="See `unbraid methods` (default: recommended)."),
     ] = None,
     trials: Annotated[int, typer.Option(help="How many the study shall have in all.")] = 20,
     max_minutes: Annotated[
-        float, typer.Option(help="Training budget of one trial [what the preset says].")
+        float,
+        typer.Option(
+            help="Training budget of one trial (default: what the preset says).",
+            show_default=False,
+        ),
     ] = 0.0,
     objective: Annotated[
         str, typer.Option(help="elbo, leakage or both; measured on validation without labels.")
     ] = "leakage",
     preset: Annotated[
-        str | None, typer.Option(help="Where trials start from, as for `fit` [paper].")
+        str | None, typer.Option(help="Where trials start from, as for `fit` (default: paper).")
     ] = None,
     space: Annotated[
-        str, typer.Option(help="TOML file of what is searched [the paper's search space].")
+        str, typer.Option(help="TOML file of what is searched (default: the paper's search space).")
     ] = "",
     sets: Annotated[
         list[str] | None,

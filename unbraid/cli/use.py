@@ -10,10 +10,12 @@ from unbraid.safety.ownership import replacing_ours
 
 Run = Annotated[str, typer.Argument(help="A run folder, e.g. runs/toy-sprites/dbse/0.")]
 SplitName = Annotated[str, typer.Option(help="train, validation or test.")]
-Index = Annotated[str, typer.Option(help="Positions in the split, e.g. 3,17,4 [spread out].")]
+Index = Annotated[
+    str, typer.Option(help="Positions in the split, e.g. 3,17,4 (default: spread out).")
+]
 Count = Annotated[int, typer.Option(help="How many, if --index is not given.")]
 File = Annotated[str, typer.Option("--input", help="Your own file or folder of sequences.")]
-Out = Annotated[Path | None, typer.Option(help="Where to write [RUN/use].")]
+Out = Annotated[Path | None, typer.Option(help="Where to write (default: RUN/use).")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are not ours, too.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 
@@ -47,7 +49,7 @@ def encode(
     file: File = "",
     out: Annotated[
         Path | None,
-        typer.Option(help="codes.npz, or codes.parquet for tables [RUN/use/codes.npz]."),
+        typer.Option(help="codes.npz, or codes.parquet for tables (default: RUN/use/codes.npz)."),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="How many sequences at once.")] = 128,
     force: Annotated[
@@ -115,7 +117,9 @@ def swap(
 def sample(
     run: Run,
     factor: Annotated[str, typer.Option(help="Draw both, static or dynamic.")] = "both",
-    length: Annotated[int, typer.Option(help="Steps [as the data].")] = 0,
+    length: Annotated[
+        int, typer.Option(help="Steps (default: as the data).", show_default=False)
+    ] = 0,
     seed: Annotated[int, typer.Option(help="Decides the draws.")] = 0,
     split: SplitName = "test",
     index: Index = "",
