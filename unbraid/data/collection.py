@@ -55,6 +55,7 @@ class Collection:
         stand_in: name of the benchmark it stands in for; empty if it is itself.
         pieces: whether several sequences are cut out of one recording.
         skipped: what could not be used, by name, and why.
+        columns: of a table: "sequence" and "time" -> column that tells it, empty if none does.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Collection:
     stand_in: str = ""
     pieces: bool = False
     skipped: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -114,15 +116,29 @@ class Collection:
             validation=self._split(spec, validation),
             test=self._split(spec, test),
             skipped=self.skipped,
+            columns=self.columns,
         )
 
     def deal(self, config: SplitConfig) -> Corpus:
         """Cut by seed and group, or as a label named `split` says."""
+        self._check_column(config.by)
         names = self.labels.get("name", np.arange(0))
         shared = len(np.unique(names)) < len(names)  # several sequences of one recording
         group = self.group or ("name" if shared else "")
         grouped = replace(self, group=group, pieces=self.pieces or shared)
         return grouped.cut(**deal_rows(len(self), self.labels, config))
+
+    def _check_column(self, by: str) -> None:
+        """Raise `KeyError` if a group is a column of the table that is no label."""
+        if not by or by in self.labels:
+            return
+        if by == self.columns.get("sequence"):
+            raise KeyError(
+                f"split.by: '{by}' is the column of sequences: the rows of one {by} are in one "
+                "split already. Leave it out."
+            )
+        if by in (*self.channels, self.columns.get("time")) or f"column {by}" in self.skipped:
+            raise KeyError(f"split.by: '{by}' is a column but no label: add it to data.labels.")
 
     def _split(self, spec: Spec, rows: Rows) -> Split:
         return Split(

@@ -126,6 +126,7 @@ class Corpus:
         validation: for choosing.
         test: to be read once.
         skipped: what could not be used, by name (a file, a record), and why.
+        columns: of a table: "sequence" and "time" -> column that tells it, empty if none does.
     """
 
     spec: Spec
@@ -133,6 +134,7 @@ class Corpus:
     validation: Split
     test: Split
     skipped: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         s = self.spec

@@ -178,6 +178,72 @@ def test_skipped_files_are_named_with_the_reason_twenty_on_screen():
     assert "not used: 30 of the files" in _messages(examination, "warning")
 
 
+def _wards(folder: Path, repeats: int = 1) -> str:
+    """Write a table of 120 patients, 6 rows each, whose outcome and ward never change."""
+    lines = ["patient,time,pulse,pressure,died,ward"]
+    for patient in range(120):
+        for time in range(6):
+            died, ward = patient % 2, "AB"[patient % 3 == 0]
+            pulse, pressure = RNG.normal(size=2)
+            row = f"p{patient},{time},{pulse:.3f},{pressure:.3f},{died},{ward}"
+            lines += [row] * (repeats if time == 0 else 1)
+    path = folder / "wards.csv"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_the_columns_of_a_table_are_named_and_whether_they_were_guessed(tmp_path):
+    wards = _wards(tmp_path)
+    assert "Columns: sequence: patient (guessed); time: time (guessed)." in _on_screen(
+        check_data(wards)
+    )
+    examination = check_data(wards, {"time": "none", "sequence": "patient"})
+    assert "sequence: patient; time: none, rows as they come." in _on_screen(examination)
+    assert examination.contents is not None
+    assert examination.contents.columns == {"sequence": "patient", "time": ""}
+
+
+def test_an_outcome_among_the_inputs_is_warned_of(tmp_path):
+    wards = _wards(tmp_path)
+    warnings = _messages(check_data(wards), "warning")
+    assert "died: one value per sequence, and an input of the model." in warnings
+    assert """--set 'data.labels=["died"]'""" in warnings
+    assert "one value per sequence" not in _messages(
+        check_data(wards, {"labels": ["died"]}), "warning"
+    )
+
+
+def test_columns_and_rows_are_not_called_broken_files(tmp_path):
+    examination = check_data(_wards(tmp_path, repeats=2), {"labels": ["died"]})
+    notes, warnings = (_messages(examination, level) for level in ("note", "warning"))
+    assert "not used: column ward." in notes
+    assert """--set 'data.labels=["died","ward"]'""" in notes
+    assert "repeated rows: 120 with the sequence and time of another row: averaged." in warnings
+    assert "files or records" not in notes + warnings
+
+
+@pytest.mark.parametrize(
+    ("by", "sentence"),
+    [
+        ("patient", "the rows of one patient are in one split already"),
+        ("ward", "'ward' is a column but no label: add it to data.labels"),
+        ("died", "'died' is a column but no label: add it to data.labels"),
+        ("wart", "there is no label 'wart'"),
+    ],
+)
+def test_a_split_by_a_column_that_is_no_label_is_explained(tmp_path, by, sentence):
+    examination = check_data(_wards(tmp_path), {"split": {"by": by}})
+    assert sentence in _messages(examination, "problem")
+
+
+def test_few_speakers_in_training_and_test_are_warned_of(tmp_path):
+    speaker = np.array([f"voice{i % 4}" for i in range(200)])
+    examination = check_data(_saved(tmp_path, _series(speaker=speaker, phase=speaker)))
+    warnings = _messages(examination, "warning")
+    assert "4 of 4 values of 'speaker' in test are in training, too" in warnings
+    assert "'phase'" not in warnings
+
+
 def test_a_stand_in_is_labelled():
     corpus = from_arrays(_series()["x"])
     spec = replace(corpus.spec, stand_in="TIMIT")

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from unbraid.data.checks.balance import Label, existing, weigh_labels
 from unbraid.data.checks.overlaps import Group, Twins, find_groups, find_twins, pieces
+from unbraid.data.checks.tally import Tally
 from unbraid.data.collection import PARTS
-from unbraid.data.corpus import Array, Corpus, Rows, RowSource, Split
+from unbraid.data.corpus import Corpus, Rows, RowSource, Split
 from unbraid.records import Spec
 
 SEQUENCES = 2000  # of a split whose values are measured
 VALUES = 50_000_000  # of a split that are measured: long videos are fewer sequences
 COMPARED_BYTES = 2 << 30  # of all splits that are compared with each other
 PAINTED_BYTES = 1 << 28  # the same, of sequences that are made when asked for
-FAR = 20.0  # standard deviations from the mean of training
 Floats = NDArray[np.float64]
 
 
@@ -76,6 +76,8 @@ class Channel:
     far: int
     constant: bool
     """All its known values are one."""
+    per_sequence: bool
+    """It differs between sequences and never within one (series)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ class Contents:
         groups: labels that may name persons or recordings.
         twins: which sequences are the same.
         skipped: what could not be used, by name, and why.
+        columns: of a table: "sequence" and "time" -> column that tells it, empty if none does.
     """
 
     kind: str
@@ -113,6 +116,7 @@ class Contents:
     groups: tuple[Group, ...]
     twins: Twins
     skipped: Mapping[str, str]
+    columns: Mapping[str, str]
 
 
 def examine(corpus: Corpus, *, deep: bool = False) -> Contents:
@@ -145,61 +149,20 @@ def examine(corpus: Corpus, *, deep: bool = False) -> Contents:
         groups=find_groups(corpus),
         twins=find_twins(corpus, picked),
         skipped=dict(corpus.skipped),
+        columns=dict(corpus.columns),
     )
 
 
 def examine_values(corpus: Corpus) -> tuple[dict[str, SplitSummary], tuple[Channel, ...]]:
     """Return the splits and the channels of training, quickly; test values are not read."""
     measured = {part: _measure(corpus.split(part), deep=False) for part in PARTS[:2]}
-    measured["test"] = _Tally(corpus.spec)
+    measured["test"] = Tally(corpus.spec)
     parts = {part: _part(corpus.split(part), measured[part]) for part in PARTS}
     return parts, _channels(corpus.spec, measured["train"])
 
 
-class _Tally:
-    """Sums over pieces of a split; arrays have an entry per channel."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.axis = 2 if spec.kind == "video" else 1 + len(spec.frame)  # of the channels
-        width = spec.frame[0] if spec.kind == "video" else spec.frame[-1]
-        self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
-        self.count, self.places, self.far = (np.zeros(width) for _ in range(3))
-        self.total, self.squares = np.zeros(width), np.zeros(width)
-        self.sequences = self.not_finite = self.empty = self.still = 0
-
-    def add(self, x: Array, places: Array, known: Array) -> None:
-        """Count sequences (n, T, *F); `places` exist, `known` of them are known."""
-        finite = known
-        if x.dtype.kind == "f":
-            finite = known & np.isfinite(x)
-            self.not_finite += int((known ^ finite).sum())
-        axes = tuple(axis for axis in range(x.ndim) if axis != self.axis)
-        where: Any = True if finite.all() else finite  # masks are slow
-        self.low = np.minimum(self.low, x.min(axes, where=where, initial=_edge(x, 1)))
-        self.high = np.maximum(self.high, x.max(axes, where=where, initial=_edge(x, -1)))
-        self.places += places.sum(axes)
-        self.count += finite.sum(axes)
-        z = self.standardised(x if where is True else np.where(finite, x, 0))
-        self.total += z.sum(axes, where=where, dtype=np.float64)
-        self.squares += np.square(z).sum(axes, where=where, dtype=np.float64)
-        if self.spec.kind != "video":
-            self.far += (finite & (np.abs(z) > FAR)).sum(axes)
-        inner = tuple(range(1, x.ndim))
-        self.sequences += len(x)
-        self.empty += int((~finite.any(inner)).sum())
-        both = finite[:, 1:] & finite[:, :1]
-        changes = both & (x[:, 1:] != x[:, :1])
-        self.still += int((both.any(inner) & ~changes.any(inner)).sum())
-
-    def standardised(self, x: Array) -> NDArray[np.float32]:
-        """Return values as a model sees them."""
-        offset, scale = (np.array(v, np.float32) for v in (self.spec.offset, self.spec.scale))
-        return (x.astype(np.float32) - offset) / scale
-
-
-def _measure(split: Split, deep: bool) -> _Tally:
-    tally = _Tally(split.spec)
+def _measure(split: Split, deep: bool) -> Tally:
+    tally = Tally(split.spec)
     most = min(SEQUENCES, VALUES // max(1, int(np.prod(split.x.shape[1:]))))
     share = 1.0 if deep else max(1, most) / max(1, len(split))
     steps = existing(split)
@@ -224,7 +187,7 @@ def _spread(count: int, share: float) -> Rows:
     return np.linspace(0, count - 1, chosen).round().astype(np.int64) if count else np.arange(0)
 
 
-def _part(split: Split, tally: _Tally) -> SplitSummary:
+def _part(split: Split, tally: Tally) -> SplitSummary:
     lengths = existing(split).sum(1) if len(split) else np.zeros(1, int)
     known, places = tally.count.sum(), tally.places.sum()
     there = tally.count > 0
@@ -249,7 +212,7 @@ def _part(split: Split, tally: _Tally) -> SplitSummary:
     )
 
 
-def _channels(spec: Spec, tally: _Tally) -> tuple[Channel, ...]:
+def _channels(spec: Spec, tally: Tally) -> tuple[Channel, ...]:
     width = len(tally.count)
     offset, scale = (np.broadcast_to(v, (width,)) for v in (spec.offset, spec.scale))
     count = np.maximum(tally.count, 1)
@@ -267,17 +230,12 @@ def _channels(spec: Spec, tally: _Tally) -> tuple[Channel, ...]:
             std=float(scale[i] * std[i]) if tally.count[i] else None,
             far=int(tally.far[i]),
             constant=bool(tally.low[i] == tally.high[i]),
+            per_sequence=bool(
+                tally.low[i] < tally.high[i] and tally.fixed[i] > tally.varied[i] == 0
+            ),
         )
         for i in range(width)
     )
-
-
-def _edge(x: Array, sign: int) -> Any:
-    """Return what no value goes beyond: the start of a least (1) or greatest (-1) value."""
-    if x.dtype.kind == "f":
-        return x.dtype.type(sign * np.inf)
-    ends = np.iinfo(x.dtype)
-    return ends.max if sign > 0 else ends.min
 
 
 def _number(values: Floats, pick: Any) -> float | None:

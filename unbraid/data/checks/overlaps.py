@@ -13,14 +13,14 @@ from unbraid.data.corpus import Array, Corpus, Rows, Split, release
 
 CHUNK_BYTES = 1 << 22  # read together
 EXAMPLES = 5
-MANY = 10  # a label with as many values may be a group: a person, a recording
+MANY = 10  # a label with as many values may be a group: a recording; persons are at any number
 MORE = 20  # one whose name does not say so needs as many
-# Names of labels that name somebody or some recording.
-GROUPS = {
+# Names of labels that name somebody, or some recording.
+PERSONS = {
     *("actor", "author", "character", "identity", "individual", "participant", "patient", "person"),
     *("singer", "speaker", "subject", "user", "writer"),
-    *("file", "id", "name", "recording", "session"),
 }
+GROUPS = PERSONS | {"file", "id", "name", "recording", "session"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Twins:
 
 
 def find_groups(corpus: Corpus) -> tuple[Group, ...]:
-    """Return the labels with many values, one per sequence, that are not dynamic factors.
+    """Return the labels of persons, or with many values, one per sequence and no dynamic factor.
 
     A label whose every value occurs once says nothing about groups and is left out.
     """
@@ -69,7 +69,8 @@ def find_groups(corpus: Corpus) -> tuple[Group, ...]:
             continue
         parts = [known_labels(corpus.split(part), name)[0] for part in PARTS]
         every = np.concatenate(parts)
-        if MANY <= len(np.unique(every)) < len(every):
+        least = 2 if not PERSONS.isdisjoint(_words(name)) else MANY
+        if least <= len(np.unique(every)) < len(every):
             train, test = np.unique(parts[0]), np.unique(parts[2])
             both = len(np.intersect1d(train, test))
             groups.append(Group(name=name, values=len(train), test_values=len(test), shared=both))
@@ -92,8 +93,11 @@ def leaking_groups(groups: tuple[Group, ...]) -> tuple[Group, ...]:
 
 def is_named_group(group: Group) -> bool:
     """Say whether the name of a label tells that it is a group: speaker, patient_id."""
-    words = group.name.lower().replace("-", "_").split("_")
-    return not GROUPS.isdisjoint(words)
+    return not GROUPS.isdisjoint(_words(group.name))
+
+
+def _words(name: str) -> list[str]:
+    return name.lower().replace("-", "_").split("_")
 
 
 def find_twins(corpus: Corpus, picked: Mapping[str, Rows]) -> Twins:

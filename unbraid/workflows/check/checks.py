@@ -1,19 +1,24 @@
 """What is good or bad about data for training, from what they hold; and what to do about it."""
 
+import json
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from unbraid.data.checks.balance import Label
-from unbraid.data.checks.examine import FAR, Contents, SplitSummary
+from unbraid.data.checks.examine import Contents, SplitSummary
 from unbraid.data.checks.overlaps import is_named_group, leaking_groups
 from unbraid.data.checks.problems import MORE, find_problems
+from unbraid.data.checks.tally import FAR
 
 Level = Literal["problem", "warning", "note"]
 FEW = 100  # training sequences
 DARK = 0.05  # of white: the brightest pixel of pictures that were scaled wrongly
 SPARSE = 0.9  # share missing
 UNEVEN = 0.95  # share of the most frequent value
+# What the reader of tables says of rows, not of files or records.
+ROWS = ("repeated rows", "rows without a sequence", "rows without a time", "ends of sequences")
 NAMED = 5  # as many are named in a sentence
 
 
@@ -115,6 +120,8 @@ def _values(data: CheckInput) -> Iterator[Finding]:
         yield from _dead_channels(data)
     if data.contents.kind == "video":
         yield from _brightness(data)
+    if not data.published:
+        yield from _constant_within(data)
 
 
 def _dead_channels(data: CheckInput) -> Iterator[Finding]:
@@ -125,6 +132,21 @@ def _dead_channels(data: CheckInput) -> Iterator[Finding]:
         yield Finding("warning", f"{_listed(lost)}: no value is known in training.", do)
     if same:
         yield Finding("warning", f"{_listed(same)}: the same value throughout training.", do)
+
+
+def _constant_within(data: CheckInput) -> Iterator[Finding]:
+    names = [c.name for c in data.contents.channels if c.per_sequence]
+    if not names:
+        return
+    what = f"{_listed(names)}: one value per sequence, and an input of the model."
+    do = f"If that is a label: {_label_option(data, names)}." if "labels" in data.settings else ""
+    yield Finding("warning", what, do or "If that is a label, give it as one.")
+
+
+def _label_option(data: CheckInput, names: list[str]) -> str:
+    """Return the option that makes columns of a table labels, besides those that are."""
+    words = json.dumps([*data.settings["labels"], *names], separators=(",", ":"))
+    return f"--set {shlex.quote(f'data.labels={words}')}"
 
 
 def _brightness(data: CheckInput) -> Iterator[Finding]:
@@ -171,7 +193,16 @@ def _groups(data: CheckInput) -> Iterator[Finding]:
 
 
 def _skipped(data: CheckInput) -> Iterator[Finding]:
-    count = len(data.contents.skipped)
+    skipped = data.contents.skipped
+    columns = {name: why for name, why in skipped.items() if name.startswith("column ")}
+    rows = {name: why for name, why in skipped.items() if name in ROWS}
+    words = [name.removeprefix("column ") for name, why in columns.items() if "words" in why]
+    if columns:
+        do = f"To measure with words: {_label_option(data, words)}." if words else ""
+        yield Finding("note", f"not used: {_listed(list(columns))}.", do)
+    for name, why in rows.items():
+        yield Finding("warning", f"{name}: {why}.", "Check the export.")
+    count = len(skipped) - len(columns) - len(rows)
     what = f"not used: {count:,} of the files or records; they are listed with the reason."
     if count and data.published:
         yield Finding("note", what)

@@ -1,6 +1,6 @@
 """What an examination of data found, as tables and sentences for the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -133,7 +133,7 @@ def _channel_table(c: Contents) -> Table:
             _number(x.mean),
             _number(x.std),
             _percent(x.missing),
-            "constant" if x.constant else "",
+            "constant" if x.constant else "one per sequence" if x.per_sequence else "",
         ]
         for x in shown
     ]
@@ -172,6 +172,8 @@ def _outlook(examination: Examination) -> Iterator[Any]:
     settings = ", ".join(
         f"{key}={value}" for key, value in flat(examination.settings) if value not in ("", [])
     )
+    if examination.contents and examination.contents.columns:
+        yield Text(_columns(examination.contents.columns, examination.settings))
     if settings:
         yield Text(f"Settings (--set data.NAME=VALUE): {settings}")
     rows = [
@@ -189,6 +191,16 @@ def _outlook(examination: Examination) -> Iterator[Any]:
         columns = ("method", "preset", ">parameters", ">batch", ">budget")
         yield from ("", _table(columns, rows))
     yield ""
+
+
+def _columns(columns: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+    """Say which columns of a table tell sequences and times, and whether that was guessed."""
+    without = {"sequence": "none, one per file", "time": "none, rows as they come"}
+    parts = (
+        f"{what}: {name or without[what]}{' (guessed)' if settings.get(what) == '' else ''}"
+        for what, name in columns.items()
+    )
+    return f"Columns: {'; '.join(parts)}. Others: data.sequence=NAME, data.time=NAME or none."
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -33,7 +33,7 @@ from unbraid.settings import as_table, build
 
 __all__ = ["Config", "from_dataset", "from_frame", "read"]
 
-VERSION = 2  # goes up when the same files are prepared in another way
+VERSION = 3  # goes up when the same files are prepared in another way
 LOOKED_AT = 10  # tables of a folder, to tell what the columns mean
 
 
@@ -216,7 +216,8 @@ def _prepare(
         )
     unused = {f"column {name}": reason for name, reason in rows.columns.unused.items()}
     facts = fill(rows, settings, new)
-    return facts | {"skipped": skipped | unused | facts["skipped"]}
+    columns = {"sequence": rows.columns.sequence, "time": " ".join(rows.columns.time)}
+    return facts | {"columns": columns, "skipped": skipped | unused | facts["skipped"]}
 
 
 def _understand(
@@ -282,4 +283,5 @@ def _collection(name: str, arrays: Arrays, facts: Mapping[str, Any], config: Con
         channels=tuple(facts["channels"]),
         pieces=facts["pieces"],
         skipped=facts["skipped"],
+        columns=facts["columns"],
     )

@@ -86,7 +86,7 @@ def arrange(owner: Ints, times: Times | None, columns: Columns, config: Config) 
         _check_guess(begins, fresh, columns)
     if not (config.every or fresh.all()):
         many = int((~fresh).sum())
-        notes["repeated rows"] = f"{many} with the sequence and time of another row: averaged"
+        notes["repeated rows"] = f"{many:,} with the sequence and time of another row: averaged"
     ticks = _grid(when, times, config.every) if config.every else np.cumsum(fresh, dtype=np.int64)
     place = ticks - ticks[begins][np.cumsum(begins) - 1]
     return _cut(Layout(order, owner, place, owner, owner, owner, notes), config)
