@@ -13,7 +13,9 @@ import typer
 
 from unbraid.cli.app import app
 from unbraid.cli.catalogue import citation
+from unbraid.cli.train import _steps
 from unbraid.methods import METHODS
+from unbraid.runs.config import TrainingConfig
 from unbraid.runs.plan import make_plan
 from unbraid.settings import as_table
 
@@ -53,6 +55,7 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
     code, out, _ = run_program("fit", "toy-sprites", "-m", "dsvae", "--out", str(tmp_path), *TINY)
     assert code == 0
     run = tmp_path / "toy-sprites" / "dsvae" / "0"
+    assert "after 3 of 3 steps, " in out
     assert "dsvae learned s (4 numbers a sequence) and d (4 a step) of toy-sprites" in out
     assert out.rstrip().endswith(f"Next: unbraid evaluate {run}")
     for name in ("config.toml", "model.safetensors", "model.json", "checkpoints/last.safetensors"):
@@ -188,6 +191,28 @@ def test_own_sequences_of_the_wrong_size_are_refused_in_words(run_program, train
     code, _, err = run_program("encode", str(trained), "--input", str(mine))
     assert code == 2
     assert "x must have axes (N, T, 3, 64, 64), got shape (4, 8, 3, 32, 32)" in err
+
+
+def test_own_sequences_of_another_kind_are_refused_in_words(run_program, trained, tmp_path):
+    mine = tmp_path / "wards.csv"
+    rows = [f"p{i % 5},{i // 5},{i * 0.1},{-i}" for i in range(60)]
+    mine.write_text("\n".join(["patient,time,a,b", *rows]))
+    code, _, err = run_program("encode", str(trained), "--input", str(mine))
+    assert code == 2
+    assert "the model was trained on video of 3 x 64 x 64 (toy-sprites), and" in err
+    assert "wards.csv holds series of 1 x 2. Give sequences of the same kind." in err
+
+
+def test_a_negative_length_is_refused_in_words(run_program, trained):
+    code, _, err = run_program("sample", str(trained), "--length", "-2")
+    assert code == 2
+    assert "--length must be 1 or more (0: as the data), got -2." in err
+
+
+def test_the_end_of_a_training_counts_epochs_as_its_budget_does():
+    config = TrainingConfig(epochs=200, epoch_steps=40)
+    end = {"steps": 1000, "epochs": 1000.0, "epoch_steps": 40}
+    assert _steps(end, config) == "1,000 steps (25 of 200 epochs of 40 steps)"
 
 
 def test_an_index_beyond_the_split_is_refused_in_words(run_program, trained):

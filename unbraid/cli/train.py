@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
     from rich.console import Console
 
+    from unbraid.runs.config import TrainingConfig
     from unbraid.runs.plan import Plan
     from unbraid.runs.run import Run
 
@@ -143,11 +144,20 @@ def _last_line(run: "Run") -> str:
     next_words = "unbraid evaluate {}" if end["finished"] else "unbraid fit --resume {}"
     next_command = next_words.format(shlex.quote(str(run.path)))
     return (
-        f"{reasons.get(end['reason'], end['reason'])} after {end['steps']} steps, "
-        f"{end['epochs']} epochs, {end['minutes']:.2f} min: {plan.method} learned s ({sizes[0]}) "
+        f"{reasons.get(end['reason'], end['reason'])} after {_steps(end, plan.training)}, "
+        f"{end['minutes']:.2f} min: {plan.method} learned s ({sizes[0]}) "
         f"and d ({sizes[1]} a step) of {plan.data.name}, kept in {run.path}.{notes} "
         f"{'Next' if end['finished'] else 'Go on with'}: {next_command}"
     )
+
+
+def _steps(end: "dict[str, Any]", config: "TrainingConfig") -> str:
+    """Return the steps of a training, and how much of its budget they are."""
+    if config.steps:
+        return f"{end['steps']:,} of {config.steps:,} steps"
+    size = end["epoch_steps"]
+    share = f"{end['steps'] / size:.4g} of {config.epochs:,} epochs of {size:,} steps"
+    return f"{end['steps']:,} steps ({share})"
 
 
 def _profiling(folder: Path, wanted: bool) -> "list[Callback]":

@@ -69,8 +69,8 @@ class Session:
             shard=(here.rank, here.size),
         )
         self.stream = stream
-        epoch = max(stream.steps_per_epoch, c.epoch_steps)
-        self.steps = c.steps or c.epochs * epoch
+        self.epoch = max(stream.steps_per_epoch, c.epoch_steps)  # steps, as the budget counts them
+        self.steps = c.steps or c.epochs * self.epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
         cooling = self.module.cooling if c.schedule == "plateau" else None
         self.clock = Clock(c.max_minutes, timer(c, device), cooling)
@@ -81,7 +81,7 @@ class Session:
             c,
             run.path / "validation.csv",
             plan.seed,
-            steps=(epoch, self.steps),
+            steps=(self.epoch, self.steps),
             plateau=self.clock.plateau,
         )
         # Validation may ask for a stop, on which the processes agree at the clock in the same step.
@@ -118,6 +118,7 @@ class Session:
             "finished": reason in ("finished", "budget", "plateau"),
             "steps": step,
             "epochs": round(step / self.stream.steps_per_epoch, 2),
+            "epoch_steps": self.epoch,
             "minutes": round(self.clock.minutes, 4),  # as the log, so that it is never less
             "waiting": round(self.stream.waited / max(60 * self.clock.session_minutes, 1e-9), 4),
             "precision": self.plan.training.precision,

@@ -99,14 +99,16 @@ def _planned(name: str, method: str, spec: Spec, options: Mapping[str, Any] | No
         preset=plan.preset,
         parameters=count_parameters(model),
         batch_size=min(plan.training.batch_size, spec.size),
-        budget=_budget(plan),
+        budget=_budget(plan, spec.size),
     )
 
 
-def _budget(plan: Plan) -> str:
+def _budget(plan: Plan, sequences: int) -> str:
+    """Return the budget in words; with few sequences an epoch counts as more steps than it has."""
     c = plan.training
     minutes = f", {c.max_minutes:g} min at most" if c.max_minutes else ""
-    return (f"{c.steps:,} steps" if c.steps else f"{c.epochs} epochs") + minutes
+    epoch = max(sequences // max(1, min(c.batch_size, sequences)), c.epoch_steps)
+    return (f"{c.steps:,} steps" if c.steps else f"{c.epochs} epochs of {epoch:,} steps") + minutes
 
 
 def _scaling(spec: Spec) -> str:

@@ -119,6 +119,8 @@ def sample(
     seed: int = 0,
 ) -> Path:
     """Write new sequences; with one factor drawn, the other is that of real sequences."""
+    if length < 0:
+        raise ValueError(f"--length must be 1 or more (0: as the data), got {length}.")
     job = open_source(run, source)
     seed_draws(seed, "use")
     drawn = source.count if factor == "both" else len(_chosen(job, source, source.count))
@@ -233,6 +235,15 @@ def _usual_cut(spec: Spec) -> dict[str, Any]:
     return {}
 
 
+def _in_words(kind: str, frame: tuple[int, ...]) -> str:
+    """Return what sequences are.
+
+    >>> _in_words("video", (3, 64, 64))
+    'video of 3 x 64 x 64'
+    """
+    return f"{kind} of {' x '.join(map(str, frame))}"
+
+
 def own_split(path: Path, plan: Plan, spec: Spec) -> Split:
     """Return the sequences of a file or folder as this model's data set would hold them."""
     reader = reader_for(path)
@@ -251,6 +262,12 @@ def own_split(path: Path, plan: Plan, spec: Spec) -> Split:
     except KeyError:  # these sequences may well have no labels
         bare = {key: value for key, value in table.items() if key not in ("labels", "dynamic")}
         collection = reader.read(path, build(reader.Config, bare, where=str(path)))
+    if collection.kind != spec.kind:
+        raise ValueError(
+            f"the model was trained on {_in_words(spec.kind, spec.frame)} ({spec.name}), and "
+            f"{path} holds {_in_words(collection.kind, collection.x.shape[2:])}. Give sequences of "
+            "the same kind."
+        )
     axes = {"video": "N T {} {} {}", "audio": "N T {}", "series": "N T {} {}"}[spec.kind]
     check_axes("x", collection.x.shape, axes.format(*spec.frame))
     return collection.whole(spec)
