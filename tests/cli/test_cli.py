@@ -225,7 +225,7 @@ def test_evaluate_and_report_end_in_a_page(run_program, trained):
     code, out, _ = run_program("evaluate", str(trained))
     assert code == 0
     assert "motion" in out
-    assert out.startswith("toy-sprites: 8 test sequences")
+    assert out.startswith("toy-sprites: 8 test sequences\n")
     metrics = json.loads((trained / "metrics.json").read_text())
     assert metrics["sequences"] == 8
     code, _, _ = run_program("report", str(trained))

@@ -39,7 +39,7 @@ def evaluate(
         metrics = work.evaluate(
             run, suite=suite, judge=judge, device=where, unfinished=unfinished, say=status.update
         )
-    console.print(f"{data_title(metrics['data'])}: {metrics['sequences']} test sequences", "")
+    console.print(f"{data_title(metrics['data'])}: {metrics['sequences']} test sequences\n")
     for table in all_tables(metrics):
         console.print(on_screen(table), "")
     share = f"{100 * metrics['relative_error']:.1f} % of that of the data's mean"
