@@ -172,4 +172,5 @@ def test_a_judge_as_asked_for_is_not_spoken_of():
     ]
     before = {key: value for key, value in has.items() if key != "members"}  # had one net
     assert trained_otherwise({"config": before}, {"judge": {"members": 1}}) == []
-    assert trained_otherwise({"config": before}, asked) == ["members 1 instead of 2"]
+    two = {"judge": {"members": 2}}
+    assert trained_otherwise({"config": before}, two) == ["members 1 instead of 2"]
