@@ -34,7 +34,7 @@ def test_tune_ends_in_a_table_and_a_command_that_trains_with_the_best(run_progra
     suggestion = out.strip().splitlines()[-1].partition("unbraid ")[2].split()
     code, out, _ = run_program(*suggestion, "--out", str(tmp_path / "runs"))
     assert code == 0
-    assert "finished after 4 steps" in out
+    assert "finished after 4 of 4 steps" in out
 
 
 @pytest.mark.parametrize(
