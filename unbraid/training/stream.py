@@ -69,8 +69,8 @@ class BatchStream:
         order = self.order(epoch)
         for i in range(done, self.steps_per_epoch):
             rows = order[i * self.batch_size : (i + 1) * self.batch_size]
-            # Sorted rows read a memory-mapped file in one direction; the order inside a batch
-            # does not matter.
+            # Sorted rows read a memory-mapped file in one direction. Neighbours are alike then, so
+            # no term may depend on the order inside a batch.
             local_rows = np.sort(rows)[self.rank * self.share : (self.rank + 1) * self.share]
             began = time.perf_counter()
             batch = self.split.take(local_rows, self.device)
