@@ -57,10 +57,10 @@ def label_array(values: Any) -> Array:
     return array
 
 
-def known_labels(labels: Array, mask: Array) -> Array:
+def where_known(labels: Array, mask: Array) -> Array:
     """Return where classes are known: (N,), or (N, T) for those per step, at existing steps.
 
-    >>> known_labels(np.array([[0, -1, 2]]), np.array([[True, True, False]])).tolist()
+    >>> where_known(np.array([[0, -1, 2]]), np.array([[True, True, False]])).tolist()
     [[True, False, False]]
     """
     known = labels >= 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from unbraid.data.corpus import Split
-from unbraid.data.labels import known_labels
+from unbraid.data.labels import where_known
 from unbraid.evaluation.judge.readers import AttentionReader, RecurrentReader
 from unbraid.nets import NetConfig
 from unbraid.nets.memory import check_network
@@ -183,7 +183,7 @@ def test_accuracy(judge: Judge, split: Split) -> dict[str, float]:
         batch = part.take(slice(None))
         for name, p in judge.predict(batch).items():
             labels = part.label(name)
-            known = known_labels(labels, batch.mask.numpy())
+            known = where_known(labels, batch.mask.numpy())
             right[name].append((p.argmax(-1) == labels)[known])
     answers = {name: np.concatenate(hits) for name, hits in right.items()}
     return {name: float(hits.mean()) for name, hits in answers.items() if len(hits)}

@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unbraid.data.checks.balance import existing
 from unbraid.data.corpus import Split
-from unbraid.data.labels import known_labels
+from unbraid.data.labels import where_known
 from unbraid.evaluation.judge import Predictions, Role
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.evaluation.metrics.generation import (
@@ -181,7 +182,7 @@ def judge_samples(
                 parts[factor.name].append(np.stack([p[factor.name].argmax(-1) for p in both]))
         for name in pairs:
             pairs[name].append(np.concatenate(parts[name], 1))
-    steps = existing_steps(split)
+    steps = existing(split)
     return [
         JudgedRow("prior", factor.name, role, "agreement", *_agreement(classes, steps, c.seed))
         for (factor, role), classes in zip(
@@ -200,9 +201,9 @@ def _agreement(classes: NDArray[Any], steps: NDArray[np.bool_], seed: int) -> Fi
     ends = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
     # Two sequences with nothing in common can agree because a step has a usual class.
     guess = 0.0
-    for t, existing in enumerate(steps.T):
-        shares = np.unique(classes[..., existing, t], return_counts=True)[1]
-        guess += existing.sum() / count.sum() * ((shares / shares.sum()) ** 2).sum()
+    for t, exists in enumerate(steps.T):
+        shares = np.unique(classes[..., exists, t], return_counts=True)[1]
+        guess += exists.sum() / count.sum() * ((shares / shares.sum()) ** 2).sum()
     return float(each.mean()), float(each.std()), *ends, float(guess)
 
 
@@ -232,14 +233,14 @@ def _rows(
     code: Kept, predictions: list[list[Predictions]], judge: Reader, split: Split, seed: int
 ) -> list[JudgedRow]:
     """Return every figure of every factor that is known; `predictions` is by repeat, then batch."""
-    mask = existing_steps(split)
+    mask = existing(split)
     rows = []
     for factor, role in judge.factors:
         p = np.stack(
             [np.concatenate([part[factor.name] for part in parts]) for parts in predictions]
         )
         labels = split.label(factor.name)
-        known = known_labels(labels, mask)
+        known = where_known(labels, mask)
         if not known.any():
             continue
         figures = {"accuracy": _accuracy(p, labels, known, seed)}
@@ -248,14 +249,6 @@ def _rows(
         for metric, values in figures.items():
             rows.append(JudgedRow(code, factor.name, role, metric, *values))
     return rows
-
-
-def existing_steps(split: Split) -> NDArray[np.bool_]:
-    """Return (N, T), True where a sequence of the split has a step."""
-    steps = np.arange(split.x.shape[1])
-    if split.lengths is None:
-        return np.ones((len(split), len(steps)), dtype=bool)
-    return steps < split.lengths[split.rows][:, None]
 
 
 def _accuracy(p: NDArray[Any], labels: NDArray[Any], known: NDArray[np.bool_], seed: int) -> Figure:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unbraid.data.corpus import Split
-from unbraid.data.labels import known_labels
+from unbraid.data.labels import where_known
 from unbraid.evaluation.protocols.thirds import (
     BatchPosterior,
     Code,
@@ -95,7 +95,7 @@ def agreement(labels: NDArray[Any], mask: NDArray[np.bool_]) -> Table:
     >>> agreement(np.array([[1, 2], [1, 3]]), np.ones((2, 2), dtype=bool)).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    same, known = labels[:, None] == labels[None], known_labels(labels, mask)
+    same, known = labels[:, None] == labels[None], where_known(labels, mask)
     both = known[:, None] & known[None]  # (B, B) or (B, B, T)
     if labels.ndim == 1:
         return np.where(both, same, np.nan)

@@ -11,13 +11,13 @@ from rich.table import Table as ScreenTable
 
 import unbraid
 from unbraid.data import data_title, load_data
+from unbraid.data.checks.balance import existing
 from unbraid.data.corpus import Split
-from unbraid.data.labels import known_labels
+from unbraid.data.labels import where_known
 from unbraid.evaluation import judge as judges
 from unbraid.evaluation.metrics.classification import chance
 from unbraid.evaluation.protocols.generation import (
     Draws,
-    existing_steps,
     judge_controls,
     judge_generations,
     judge_samples,
@@ -99,9 +99,9 @@ def fit_judge(
 
 
 def _chances(judge: judges.Judge, split: Split) -> dict[str, float]:
-    mask = existing_steps(split)
+    mask = existing(split)
     labels = {factor.name: split.label(factor.name) for factor, _ in judge.factors}
-    known = {name: label[known_labels(label, mask)] for name, label in labels.items()}
+    known = {name: label[where_known(label, mask)] for name, label in labels.items()}
     return {name: chance(label) for name, label in known.items() if len(label)}
 
 
