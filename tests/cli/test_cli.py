@@ -55,6 +55,7 @@ def test_fit_writes_a_run_folder_and_says_where(run_program, tmp_path):
     code, out, _ = run_program("fit", "toy-sprites", "-m", "dsvae", "--out", str(tmp_path), *TINY)
     assert code == 0
     run = tmp_path / "toy-sprites" / "dsvae" / "0"
+    assert ", seed 0 -> " in out
     assert "after 3 of 3 steps, " in out
     assert "dsvae learned s (4 numbers a sequence) and d (4 a step) of toy-sprites" in out
     assert out.rstrip().endswith(f"Next: unbraid evaluate {run}")

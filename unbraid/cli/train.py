@@ -106,7 +106,9 @@ def fit(
         plan = make_plan(data, method, preset=preset, settings=settings, seed=seed or 0)
         folder = runs.run_folder(out, plan)
         note = "its defaults" if plan.preset == "none" else f"preset {plan.preset}"
-        console.print(f"{plan.method} on {data}, {note}, seed {seed} -> {folder}", soft_wrap=True)
+        console.print(
+            f"{plan.method} on {data}, {note}, seed {plan.seed} -> {folder}", soft_wrap=True
+        )
         _choose_threads(where, devices, console)
         run = training.run_plan(
             plan,
