@@ -30,9 +30,8 @@ class NetConfig:
     series_layers: tuple[int, ...] = (32, 64, 32)  # series: linear layers of both nets
     tells_gaps: bool = False  # series with missing values: which are observed is decoded, too
     shared_scale: bool = False  # series: one scale a channel is learned, in place of one a value
-    hidden: int = (
-        256  # every recurrent net of posterior and prior; those of skd have the codes' size
-    )
+    # every recurrent net of posterior and prior; those of skd have the codes' size
+    hidden: int = 256
     prior_layers: int = 1  # LSTM layers of p(d_t | d_<t)
 
     def __post_init__(self) -> None:

@@ -88,7 +88,7 @@ class JudgeTraining:
         self.draws = np.random.default_rng(seed)
         self.best, self.waited = math.inf, 0
         self.best_weights: dict[str, Tensor] = copy.deepcopy(judge.state_dict())
-        self.checkpoint, self.kept = checkpoint, self.began
+        self.checkpoint, self.kept_at = checkpoint, self.began
 
     @property
     def minutes(self) -> float:
@@ -105,7 +105,7 @@ class JudgeTraining:
 
     @property
     def keep_now(self) -> bool:
-        return time.monotonic() - self.kept > 60 * KEEP_EVERY
+        return time.monotonic() - self.kept_at > 60 * KEEP_EVERY
 
     def epoch(self) -> Iterator[int]:
         """Go once over the training split in a random order; yield the number of steps made.
@@ -115,10 +115,10 @@ class JudgeTraining:
         train, size = self.corpus.train, self.size
         order = np.random.default_rng((self.seed, self.epoch_began)).permutation(len(train))
         first = (self.step - self.epoch_began) * size
+        self.judge.train()
         for start in range(first, len(order) - size + 1, size):
             if self.over:
                 return
-            self.judge.train()
             loss = self.loss(train.select(np.sort(order[start : start + size])))
             self.optimizer.zero_grad()
             loss.backward()
@@ -158,8 +158,7 @@ class JudgeTraining:
             labels = torch.as_tensor(split.label(name), device=logits.device).long()
             known = labels >= 0
             if labels.ndim == 2:
-                labels = labels[:, steps]
-                known = (labels >= 0) & batch.mask
+                labels, known = labels[:, steps], known[:, steps] & batch.mask
             logits, labels = logits[known], labels[known]
             some = len(labels) > 0  # a mean over none would be NaN
             total = total + (nn.functional.cross_entropy(logits, labels) if some else logits.sum())
@@ -185,7 +184,7 @@ class JudgeTraining:
 
     def keep(self) -> None:
         """Write the state, if there is a file for it."""
-        self.kept = time.monotonic()
+        self.kept_at = time.monotonic()
         if self.checkpoint is None:
             return
         write_state(

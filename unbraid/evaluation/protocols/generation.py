@@ -195,16 +195,12 @@ def _agreement(classes: NDArray[Any], steps: NDArray[np.bool_], seed: int) -> Fi
     """Return the share of equal classes of (R, 2, N) pairs, or (R, 2, N, T) over existing steps."""
     if classes.ndim == 3:
         classes, steps = classes[..., None], np.ones((classes.shape[-1], 1), dtype=bool)
-    same, count = ((classes[:, 0] == classes[:, 1]) & steps).sum(-1), steps.sum(-1)
-    each = same.sum(1) / count.sum()
-    pooled = np.stack([same.mean(0), count], -1)  # (N, 2)
-    ends = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
     # Two sequences with nothing in common can agree because a step has a usual class.
     guess = 0.0
     for t, exists in enumerate(steps.T):
         shares = np.unique(classes[..., exists, t], return_counts=True)[1]
-        guess += exists.sum() / count.sum() * ((shares / shares.sum()) ** 2).sum()
-    return float(each.mean()), float(each.std()), *ends, float(guess)
+        guess += exists.sum() / steps.sum() * ((shares / shares.sum()) ** 2).sum()
+    return *_share(classes[:, 0] == classes[:, 1], steps, seed), float(guess)
 
 
 def leakage_table(rows: Sequence[JudgedRow]) -> list[LeakageRow]:
@@ -253,13 +249,20 @@ def _rows(
 
 def _accuracy(p: NDArray[Any], labels: NDArray[Any], known: NDArray[np.bool_], seed: int) -> Figure:
     """Return the share of right answers where labels are known; p is (R, N, K) or (R, N, T, K)."""
-    right, count = (p.argmax(-1) == labels) & known, known
-    if labels.ndim == 2:
-        right, count = right.sum(-1), known.sum(-1)
-    each = right.sum(1) / count.sum()
-    pooled = np.stack([right.mean(0), count], -1)[count > 0]  # (N, 2)
-    ends = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
-    return float(each.mean()), float(each.std()), *ends, chance(labels[known])
+    return *_share(p.argmax(-1) == labels, known, seed), chance(labels[known])
+
+
+def _share(
+    hits: NDArray[np.bool_], counted: NDArray[np.bool_], seed: int
+) -> tuple[float, float, float, float]:
+    """Return mean, std, low and high of the share of hits; (R, N) or (R, N, T), where counted."""
+    hits, count = hits & counted, counted
+    if counted.ndim == 2:
+        hits, count = hits.sum(-1), counted.sum(-1)
+    each = hits.sum(1) / count.sum()
+    pooled = np.stack([hits.mean(0), count], -1)[count > 0]  # (N, 2)
+    low, high = bootstrap_interval(pooled, seed=seed, of=lambda m: m[:, 0] / m[:, 1])
+    return float(each.mean()), float(each.std()), low, high
 
 
 def _scores(p: NDArray[Any], labels: NDArray[Any], seed: int) -> dict[str, Figure]:

@@ -81,20 +81,21 @@ def which_weights(comparison: Comparison | None, rows: Sequence[Result]) -> str:
 
     A row trained with `training.patience` keeps those, not the ones of the last step.
     """
+    general = "Rows trained with `training.patience` have weights of the lowest validation loss."
+    if comparison is None:
+        return general
     authors = {row["method"]: "authors" in row["command"].split() for row in rows}
     try:
         patient = [label for label, other in authors.items() if _patient(comparison, label, other)]
     except (KeyError, ValueError, OSError):  # a file or data of somebody's own are gone by now
-        return "Rows trained with `training.patience` have weights of the lowest validation loss."
+        return general
     if not patient:
         return ""
     return f"Weights of the lowest validation loss (`training.patience`): {', '.join(patient)}."
 
 
-def _patient(comparison: Comparison | None, label: str, authors: bool) -> bool:
+def _patient(comparison: Comparison, label: str, authors: bool) -> bool:
     """Say whether a row was trained with patience."""
-    if comparison is None:
-        raise KeyError(f"there is no comparison with a row {label}.")
     variant: Variant = "authors" if authors else "paper"
     plans = (
         comparison.plan(row, variant, seed=0, budget=comparison.budget)
