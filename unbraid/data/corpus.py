@@ -13,6 +13,7 @@ from unbraid.records import Batch, Spec
 
 Rows = NDArray[np.int64]
 Array = NDArray[Any]
+UNKNOWN = -1  # the class where a label has none
 
 
 @runtime_checkable
@@ -94,6 +95,22 @@ class Split:
             known = ", ".join(sorted(self.labels)) or "none"
             raise KeyError(f"{self.spec.name} has no label '{name}'. Labels: {known}.")
         return self.labels[name][self.rows]
+
+    def known_labels(self, name: str) -> tuple[Array, float]:
+        """Return the known labels, those of existing steps one by one, and the share unknown."""
+        label = self.label(name)
+        if label.ndim == 2:
+            label = label[self.existing]
+        kind = label.dtype.kind
+        known = np.isfinite(label) if kind == "f" else label != (UNKNOWN if kind in "iu" else "")
+        return label[known], 1.0 - float(known.mean()) if len(known) else 0.0
+
+    @property
+    def existing(self) -> NDArray[np.bool_]:
+        """(sequences, T): where a sequence has a step."""
+        if self.lengths is None:
+            return np.ones((len(self), self.spec.length), dtype=bool)
+        return np.arange(self.spec.length) < np.asarray(self.lengths)[self.rows][:, None]
 
     def select(self, index: Any) -> "Split":
         """Return some positions of this split as a split of their own."""

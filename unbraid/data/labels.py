@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.data.corpus import Array
+from unbraid.data.corpus import UNKNOWN, Array
 from unbraid.records import Factor
 from unbraid.settings import closest
 from unbraid.shapes import ShapeError
 
-UNKNOWN = -1
 GROUPS = ("split", "name")  # labels that are never factors
 
 

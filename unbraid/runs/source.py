@@ -28,6 +28,11 @@ class DataSource:
         """Whether the data were given as a corpus, which no run folder keeps."""
         return self.reader == MEMORY
 
+    @property
+    def published(self) -> bool:
+        """Whether it is a data set of the catalogue, not a user's own data."""
+        return self.reader == CATALOGUE
+
     def configure(self, table: Mapping[str, Any], where: str) -> "DataSource":
         """Return the source with these settings, checked, and defaults for all others."""
         if self.in_memory:

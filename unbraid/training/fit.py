@@ -20,7 +20,7 @@ from unbraid.runs.checkpoint import read_checkpoint
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.runs.plan import Plan, make_plan, read_plan
 from unbraid.runs.run import Run, open_run, run_folder, torch_device
-from unbraid.training.progress import print_emulated, print_skipped
+from unbraid.training.progress import print_emulated, print_outcomes, print_skipped
 from unbraid.training.session import Session, TrainingOptions
 from unbraid.training.stream import share_of_batch
 from unbraid.training.trainer import Loggers
@@ -44,7 +44,7 @@ def run_plan(
     if first:
         folder.check_free(run.path)
     corpus = options.get("corpus") or plan.data.load()  # prepared before every process asks
-    check_trainable(corpus)
+    channels = check_trainable(corpus)
     if must_launch(devices):
         share_of_batch(plan.training.batch_size, devices)  # refused before a process is started
         return _launch(devices, partial(run_plan, plan, path), options)
@@ -54,6 +54,7 @@ def run_plan(
             folder.check_free(run.path)  # another process may have been faster
             folder.write_begun(run.path, session.plan, corpus)
             print_skipped(corpus, options.get("console"))
+            print_outcomes(channels, plan.data, options.get("console"))
         session.go(None)
     return run
 

@@ -1,6 +1,7 @@
 """Says how training goes: a live line on a terminal, a line now and then elsewhere."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import lightning
@@ -10,9 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
+from unbraid.data.checks.examine import Channel
+from unbraid.data.checks.problems import find_outcomes
 from unbraid.data.corpus import Corpus
 from unbraid.precision import native_bf16
 from unbraid.runs.plan import Plan
+from unbraid.runs.source import DataSource
 from unbraid.training.callbacks import Clock, LogBook
 from unbraid.training.validation import Validation
 
@@ -110,6 +114,14 @@ def print_skipped(corpus: Corpus, console: Console | None) -> None:
             markup=False,
             highlight=False,
         )
+
+
+def print_outcomes(channels: Sequence[Channel], data: DataSource, console: Console | None) -> None:
+    """Say which inputs of a user's own data look like outcomes."""
+    outcomes = None if data.published else find_outcomes(channels, data.settings)
+    if outcomes and console is not None:
+        what = f"{outcomes.what} {outcomes.do}"
+        console.print(what, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_emulated(plan: Plan, device: str, console: Console | None) -> None:

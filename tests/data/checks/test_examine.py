@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unbraid.data.checks import examine as module
-from unbraid.data.checks.balance import known_labels, weigh_labels
+from unbraid.data.checks.balance import weigh_labels
 from unbraid.data.checks.examine import examine
 from unbraid.data.checks.overlaps import Group, find_groups, is_named_group, leaking_groups
 from unbraid.data.corpus import Corpus
@@ -197,7 +197,7 @@ def test_label_counts_are_per_split_and_by_name():
 def test_labels_of_steps_beyond_the_end_do_not_count():
     x, state = RNG.normal(size=(6, 4, 2)), np.tile([0, 1, 2, 2], (6, 1))
     corpus = _corpus(x, "tttvee", labels={"state": state}, lengths=np.array([2, 2, 4, 4, 4, 4]))
-    known, unknown = known_labels(corpus.train, "state")
+    known, unknown = corpus.train.known_labels("state")
     assert sorted(known.tolist()) == [0, 0, 0, 1, 1, 1, 2, 2]
     assert unknown == 0.0
 

@@ -1,10 +1,12 @@
 """What `unbraid data check` calls a problem, training refuses."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import unbraid
 from unbraid.data.checks.problems import check_trainable
@@ -50,3 +52,24 @@ def test_the_reasons_and_what_to_do_are_told_together():
 
 def test_sound_data_pass():
     check_trainable(from_arrays(NOISE, options={"window": 2}))
+
+
+def test_fit_warns_of_an_outcome_among_the_inputs(tmp_path: Path):
+    rows = [
+        f"p{patient},{hour},{RNG.normal():.3f},{patient % 2}"
+        for patient in range(20)
+        for hour in range(4)
+    ]
+    wards = tmp_path / "wards.csv"
+    wards.write_text("\n".join(["patient,time,rate,died", *rows]))
+
+    def said(**data: Any) -> str:
+        console = Console(file=io.StringIO(), width=500)
+        settings = {"data": data, "training": {"steps": 1}}
+        out = tmp_path / str(len(data))
+        unbraid.fit(str(wards), "dsvae", settings=settings, out=out, console=console)
+        return console.file.getvalue()
+
+    warning = """died: one value per sequence, and an input of the model. If that is a label: """
+    assert warning + """--set 'data.labels=["died"]'.""" in said()
+    assert "one value per sequence" not in said(labels=["died"])

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from unbraid.data.collection import PARTS
-from unbraid.data.corpus import Array, Corpus, Split
-from unbraid.data.labels import UNKNOWN
+from unbraid.data.corpus import Array, Corpus
 from unbraid.records import Factor
 
 MOST_LISTED = 200  # values of a label that are counted one by one
@@ -61,26 +60,8 @@ def weigh_labels(corpus: Corpus) -> tuple[Label, ...]:
     return tuple(_weigh(corpus, n, roles.get(n, "other"), factors.get(n)) for n in names)
 
 
-def known_labels(split: Split, name: str) -> tuple[Array, float]:
-    """Return the known labels of a split, steps that exist one by one, and the share unknown."""
-    label = split.label(name)
-    if label.ndim == 2:
-        label = label[existing(split)]
-    kind = label.dtype.kind
-    known = np.isfinite(label) if kind == "f" else label != (UNKNOWN if kind in "iu" else "")
-    return label[known], 1.0 - float(known.mean()) if len(known) else 0.0
-
-
-def existing(split: Split) -> Array:
-    """Return (sequences, T) True where a sequence of the split has a step."""
-    steps = np.arange(split.spec.length)
-    if split.lengths is None:
-        return np.ones((len(split), len(steps)), dtype=bool)
-    return steps < np.asarray(split.lengths)[split.rows][:, None]
-
-
 def _weigh(corpus: Corpus, name: str, role: Role, factor: Factor | None) -> Label:
-    labels = {part: known_labels(corpus.split(part), name) for part in PARTS}
+    labels = {part: corpus.split(part).known_labels(name) for part in PARTS}
     train, every = labels["train"][0], np.concatenate([known for known, _ in labels.values()])
     number = every.dtype.kind == "f"
     values = np.unique(every)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.data.checks.balance import Label, existing, weigh_labels
+from unbraid.data.checks.balance import Label, weigh_labels
 from unbraid.data.checks.overlaps import Group, Twins, find_groups, find_twins, pieces
 from unbraid.data.checks.tally import Tally
 from unbraid.data.collection import PARTS
@@ -165,7 +165,7 @@ def _measure(split: Split, deep: bool) -> Tally:
     tally = Tally(split.spec)
     most = min(SEQUENCES, VALUES // max(1, int(np.prod(split.x.shape[1:]))))
     share = 1.0 if deep else max(1, most) / max(1, len(split))
-    steps = existing(split)
+    steps = split.existing
     for some, x in pieces(split, _spread(len(split), share)):
         frame = (1,) * (x.ndim - 2)
         places = np.broadcast_to(steps[some].reshape(*x.shape[:2], *frame), x.shape)
@@ -188,7 +188,7 @@ def _spread(count: int, share: float) -> Rows:
 
 
 def _part(split: Split, tally: Tally) -> SplitSummary:
-    lengths = existing(split).sum(1) if len(split) else np.zeros(1, int)
+    lengths = split.existing.sum(1) if len(split) else np.zeros(1, int)
     known, places = tally.count.sum(), tally.places.sum()
     there = tally.count > 0
     offset, scale = np.array(split.spec.offset), np.array(split.spec.scale)

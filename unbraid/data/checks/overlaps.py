@@ -7,7 +7,6 @@ from hashlib import blake2b
 
 import numpy as np
 
-from unbraid.data.checks.balance import existing, known_labels
 from unbraid.data.collection import PARTS
 from unbraid.data.corpus import Array, Corpus, Rows, Split, release
 
@@ -67,7 +66,7 @@ def find_groups(corpus: Corpus) -> tuple[Group, ...]:
     for name, label in corpus.train.labels.items():
         if label.ndim != 1 or label.dtype.kind == "f" or name in moving or name == "split":
             continue
-        parts = [known_labels(corpus.split(part), name)[0] for part in PARTS]
+        parts = [corpus.split(part).known_labels(name)[0] for part in PARTS]
         every = np.concatenate(parts)
         least = 2 if not PERSONS.isdisjoint(_words(name)) else MANY
         if least <= len(np.unique(every)) < len(every):
@@ -147,7 +146,7 @@ def pieces(split: Split, positions: Rows, size: int = CHUNK_BYTES) -> Iterator[t
 
 def _digests(split: Split, positions: Rows) -> Iterator[tuple[int, bytes]]:
     """Yield position and hash of every sequence that has a known value, cut to its length."""
-    lengths = existing(split).sum(1)
+    lengths = split.existing.sum(1)
     for some, x in pieces(split, positions):
         known = None
         if split.observed is not None:

@@ -1,12 +1,16 @@
 """What keeps data from being trained on: shown by `unbraid data check`, refused by training."""
 
+import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from unbraid.data.checks.examine import Channel, SplitSummary, examine_values
 from unbraid.data.corpus import Corpus
 
 MORE = "Bring more sequences, or cut long ones into several."
+NAMED = 5  # as many are named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +21,51 @@ class Problem:
     do: str
 
 
-def check_trainable(corpus: Corpus) -> None:
-    """Raise `ValueError` if the data cannot be trained on, with every reason."""
-    problems = list(find_problems(corpus.spec.kind, *examine_values(corpus)))
+def check_trainable(corpus: Corpus) -> tuple[Channel, ...]:
+    """Return the channels of training.
+
+    Raises:
+        ValueError: the data cannot be trained on; with every reason.
+    """
+    parts, channels = examine_values(corpus)
+    problems = list(find_problems(corpus.spec.kind, parts, channels))
     if problems:
         reasons = " ".join(f"{problem.what} {problem.do}" for problem in problems)
         raise ValueError(f"{corpus.spec.name} cannot be trained on: {reasons}")
+    return channels
+
+
+def find_outcomes(channels: Sequence[Channel], settings: Mapping[str, Any]) -> Problem | None:
+    """Return what is suspicious about inputs with one value per sequence; None without any.
+
+    Args:
+        channels: of training.
+        settings: of the data; a reader of tables has `labels`, which can take them.
+    """
+    names = [channel.name for channel in channels if channel.per_sequence]
+    if not names:
+        return None
+    what = f"{listed(names)}: one value per sequence, and an input of the model."
+    do = "If that is a label, give it as one."
+    if "labels" in settings:
+        do = f"If that is a label: {label_option(settings, names)}."
+    return Problem(what, do)
+
+
+def label_option(settings: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the option that makes columns of a table labels, besides those that are."""
+    words = json.dumps([*settings["labels"], *names], separators=(",", ":"))
+    return f"--set {shlex.quote(f'data.labels={words}')}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return a few names, and how many more there are.
+
+    >>> listed(["a", "b"]), listed([str(i) for i in range(8)])
+    ('a, b', '0, 1, 2, 3, 4 and 3 more')
+    """
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def find_problems(

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbraid.data.collection import Collection, SplitConfig
-from unbraid.data.corpus import Array, Corpus
-from unbraid.data.labels import UNKNOWN, encode_labels, label_array
+from unbraid.data.corpus import UNKNOWN, Array, Corpus
+from unbraid.data.labels import encode_labels, label_array
 from unbraid.data.windows import cut_windows, window_labels
 from unbraid.records import Kind
 from unbraid.safety.limits import check_memory, in_units

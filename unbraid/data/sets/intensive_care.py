@@ -20,11 +20,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.data.corpus import Array
+from unbraid.data.corpus import UNKNOWN, Array
 
 Grid = Literal["admission", "first"]
 HOURS = 48
-UNKNOWN = -1
 # sign -> range of plausible values, ends included; others count as not measured: the authors' table
 PLAUSIBLE = {
     "DiasABP": (1.0, 200.0),  # invasive diastolic pressure, mmHg; 0 is a disconnected line

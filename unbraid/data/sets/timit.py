@@ -18,9 +18,9 @@ from unbraid.data.audio.speech import Cut, Segments, open_segments, write_segmen
 from unbraid.data.audio.waves import Recording
 from unbraid.data.cache import NewArray, Prepared
 from unbraid.data.collection import Collection
-from unbraid.data.corpus import Array, Corpus, cut_validation
+from unbraid.data.corpus import UNKNOWN, Array, Corpus, cut_validation
 from unbraid.data.download import Publisher
-from unbraid.data.labels import UNKNOWN, encode_labels
+from unbraid.data.labels import encode_labels
 from unbraid.data.published import Progress, Published
 from unbraid.records import Factor
 from unbraid.settings import at_least, proper_share

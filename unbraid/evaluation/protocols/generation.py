@@ -13,7 +13,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.data.checks.balance import existing
 from unbraid.data.corpus import Split
 from unbraid.data.labels import where_known
 from unbraid.evaluation.judge import Predictions, Role
@@ -182,7 +181,7 @@ def judge_samples(
                 parts[factor.name].append(np.stack([p[factor.name].argmax(-1) for p in both]))
         for name in pairs:
             pairs[name].append(np.concatenate(parts[name], 1))
-    steps = existing(split)
+    steps = split.existing
     return [
         JudgedRow("prior", factor.name, role, "agreement", *_agreement(classes, steps, c.seed))
         for (factor, role), classes in zip(
@@ -229,7 +228,7 @@ def _rows(
     code: Kept, predictions: list[list[Predictions]], judge: Reader, split: Split, seed: int
 ) -> list[JudgedRow]:
     """Return every figure of every factor that is known; `predictions` is by repeat, then batch."""
-    mask = existing(split)
+    mask = split.existing
     rows = []
     for factor, role in judge.factors:
         p = np.stack(

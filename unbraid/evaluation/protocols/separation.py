@@ -25,7 +25,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from unbraid.data.checks.balance import known_labels
 from unbraid.data.corpus import Split
 from unbraid.evaluation.manipulate import Embedding, reconstruct
 from unbraid.evaluation.metrics.classification import chance
@@ -125,7 +124,7 @@ def count_classes(split: Split, factor: Factor) -> int:
     """Return how many classes of a factor occur in a split; 0 of one that is a number."""
     if factor.classes < 2 or factor.name not in split.labels:
         return 0
-    return len(np.unique(known_labels(split, factor.name)[0]))
+    return len(np.unique(split.known_labels(factor.name)[0]))
 
 
 def as_probe_rows(separation: Mapping[str, Any]) -> list[ProbeRow]:

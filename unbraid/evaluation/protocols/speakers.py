@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbraid.data.corpus import Split
-from unbraid.data.labels import UNKNOWN
+from unbraid.data.corpus import UNKNOWN, Split
 from unbraid.evaluation.manipulate import Embedding
 from unbraid.evaluation.metrics.verification import equal_error_rate
 

@@ -1,7 +1,5 @@
 """What is good or bad about data for training, from what they hold; and what to do about it."""
 
-import json
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,7 +7,13 @@ from typing import Any, Literal
 from unbraid.data.checks.balance import Label
 from unbraid.data.checks.examine import Contents, SplitSummary
 from unbraid.data.checks.overlaps import is_named_group, leaking_groups
-from unbraid.data.checks.problems import MORE, find_problems
+from unbraid.data.checks.problems import (
+    MORE,
+    find_outcomes,
+    find_problems,
+    label_option,
+    listed,
+)
 from unbraid.data.checks.tally import FAR
 
 Level = Literal["problem", "warning", "note"]
@@ -19,7 +23,6 @@ SPARSE = 0.9  # share missing
 UNEVEN = 0.95  # share of the most frequent value
 # What the reader of tables says of rows, not of files or records.
 ROWS = ("repeated rows", "rows without a sequence", "rows without a time", "ends of sequences")
-NAMED = 5  # as many are named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +132,15 @@ def _dead_channels(data: CheckInput) -> Iterator[Finding]:
     same = [c.name for c in data.contents.channels if c.constant]
     do = "Leave out what tells nothing: it only costs capacity."
     if lost:
-        yield Finding("warning", f"{_listed(lost)}: no value is known in training.", do)
+        yield Finding("warning", f"{listed(lost)}: no value is known in training.", do)
     if same:
-        yield Finding("warning", f"{_listed(same)}: the same value throughout training.", do)
+        yield Finding("warning", f"{listed(same)}: the same value throughout training.", do)
 
 
 def _constant_within(data: CheckInput) -> Iterator[Finding]:
-    names = [c.name for c in data.contents.channels if c.per_sequence]
-    if not names:
-        return
-    what = f"{_listed(names)}: one value per sequence, and an input of the model."
-    do = f"If that is a label: {_label_option(data, names)}." if "labels" in data.settings else ""
-    yield Finding("warning", what, do or "If that is a label, give it as one.")
-
-
-def _label_option(data: CheckInput, names: list[str]) -> str:
-    """Return the option that makes columns of a table labels, besides those that are."""
-    words = json.dumps([*data.settings["labels"], *names], separators=(",", ":"))
-    return f"--set {shlex.quote(f'data.labels={words}')}"
+    outcomes = find_outcomes(data.contents.channels, data.settings)
+    if outcomes:
+        yield Finding("warning", outcomes.what, outcomes.do)
 
 
 def _brightness(data: CheckInput) -> Iterator[Finding]:
@@ -198,8 +192,8 @@ def _skipped(data: CheckInput) -> Iterator[Finding]:
     rows = {name: why for name, why in skipped.items() if name in ROWS}
     words = [name.removeprefix("column ") for name, why in columns.items() if "words" in why]
     if columns:
-        do = f"To measure with words: {_label_option(data, words)}." if words else ""
-        yield Finding("note", f"not used: {_listed(list(columns))}.", do)
+        do = f"To measure with words: {label_option(data.settings, words)}." if words else ""
+        yield Finding("note", f"not used: {listed(list(columns))}.", do)
     for name, why in rows.items():
         yield Finding("warning", f"{name}: {why}.", "Check the export.")
     count = len(skipped) - len(columns) - len(rows)
@@ -214,7 +208,7 @@ def _oddities(data: CheckInput) -> Iterator[Finding]:
     far = sum(part.far for _, part in data.parts)
     if far:
         most = sorted((c for c in data.contents.channels if c.far), key=lambda c: -c.far)
-        where = f", most in {_listed([c.name for c in most])}" if most else " (outside training)"
+        where = f", most in {listed([c.name for c in most])}" if most else " (outside training)"
         what = f"values beyond {FAR:.0f} standard deviations from the mean: {far:,}{where}."
         yield Finding("warning", what, "If they are faults of measurement, make them NaN: missing.")
     for field, what in (("empty", "no value is known"), ("still", "nothing ever changes")):
@@ -249,7 +243,7 @@ def _label(label: Label) -> Iterator[Finding]:
         )
     in_test = len(label.counts.get("test", ()))
     if 0 < len(label.unseen) < in_test:  # all of them: a split by that label
-        what = f"'{label.name}': test has values that training lacks: {_listed(label.unseen)}."
+        what = f"'{label.name}': test has values that training lacks: {listed(label.unseen)}."
         yield Finding("note", what, "A judge cannot know them.")
 
 
@@ -257,16 +251,6 @@ def _origin(data: CheckInput) -> Iterator[Finding]:
     if data.contents.stand_in:
         what = f"these data stand in for {data.contents.stand_in}: results are labelled so and are "
         yield Finding("note", f"{what}not those of the benchmark.")
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    """Return a few names, and how many more there are.
-
-    >>> _listed(["a", "b"]), _listed([str(i) for i in range(8)])
-    ('a, b', '0, 1, 2, 3, 4 and 3 more')
-    """
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 Rule = Callable[[CheckInput], Iterator[Finding]]

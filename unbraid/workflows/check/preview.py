@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unbraid.data import load_data
-from unbraid.data.checks.balance import existing, known_labels, value_name, weigh_labels
+from unbraid.data.checks.balance import value_name, weigh_labels
 from unbraid.data.collection import PARTS
 from unbraid.data.corpus import Array, Corpus, Split
 from unbraid.figures.charts.label_balance import label_balance
@@ -144,8 +144,8 @@ def _short(text: str, most: int = 34) -> str:
 def _overview(corpus: Corpus, path: Path) -> Path:
     """Draw how often labels and lengths occur in training and test."""
     labels = weigh_labels(corpus)
-    lengths = {part: existing(corpus.split(part)).sum(1) for part in PARTS}
-    numbers = {x.name: known_labels(corpus.train, x.name)[0] for x in labels if not x.values}
+    lengths = {part: corpus.split(part).existing.sum(1) for part in PARTS}
+    numbers = {x.name: corpus.train.known_labels(x.name)[0] for x in labels if not x.values}
     figure = label_balance(labels, lengths, numbers)
     write_whole(path, lambda aside: figure.savefig(aside, dpi=DPI))
     save_numbers(path, {label.name: label.counts for label in labels})

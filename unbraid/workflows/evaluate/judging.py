@@ -11,7 +11,6 @@ from rich.table import Table as ScreenTable
 
 import unbraid
 from unbraid.data import data_title, load_data
-from unbraid.data.checks.balance import existing
 from unbraid.data.corpus import Split
 from unbraid.data.labels import where_known
 from unbraid.evaluation import judge as judges
@@ -99,7 +98,7 @@ def fit_judge(
 
 
 def _chances(judge: judges.Judge, split: Split) -> dict[str, float]:
-    mask = existing(split)
+    mask = split.existing
     labels = {factor.name: split.label(factor.name) for factor, _ in judge.factors}
     known = {name: label[where_known(label, mask)] for name, label in labels.items()}
     return {name: chance(label) for name, label in known.items() if len(label)}
