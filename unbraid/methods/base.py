@@ -52,6 +52,11 @@ class Method(nn.Module, ABC):
     spec: Spec
     config: Any
 
+    @property
+    def likelihood_terms(self) -> tuple[str, ...]:
+        """Terms of the loss that add up to −log p(x | s, d), every element once."""
+        return ("reconstruction",)
+
     @abstractmethod
     def encode(self, batch: Batch) -> Codes:
         """Return the codes of sequences: posterior means, without randomness."""

@@ -105,6 +105,12 @@ class DBSE(VariationalMethod):
             self.prior = DynamicPrior(c.dynamic_dim, net.hidden, net.prior_layers)
         self.decoder = decoder or decoder_for(spec, net, c.static_dim + c.dynamic_dim)
 
+    @property
+    def likelihood_terms(self) -> tuple[str, ...]:
+        # With an inferred d at the anchor, the static term decodes the anchor once more.
+        other = () if self.config.anchor_code == "inferred" else ("static_reconstruction",)
+        return ("reconstruction", *other)
+
     def loss(self, batch: Batch, step: int) -> Terms:
         c = self.config
         moving = moving_steps(batch.mask, c.anchor)

@@ -53,6 +53,10 @@ class TrainingConfig:
         """The precision once it is decided (`Plan.on`); undecided it is fp32."""
         return "fp32" if self.precision == "auto" else self.precision
 
+    def epoch_length(self, sequences: int) -> int:
+        """Return the steps that `epochs`, `patience` and `min_epochs` count as an epoch."""
+        return max(sequences // max(1, min(self.batch_size, sequences)), self.epoch_steps)
+
     def __post_init__(self) -> None:
         all_finite(self)
         if self.lr <= 0:

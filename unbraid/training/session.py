@@ -69,7 +69,7 @@ class Session:
             shard=(here.rank, here.size),
         )
         self.stream = stream
-        self.epoch = max(stream.steps_per_epoch, c.epoch_steps)  # steps, as the budget counts them
+        self.epoch = c.epoch_length(len(corpus.train))
         self.steps = c.steps or c.epochs * self.epoch
         self.module = TrainingModule(method, c, seed=plan.seed, steps=self.steps)
         cooling = self.module.cooling if c.schedule == "plateau" else None

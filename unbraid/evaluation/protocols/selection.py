@@ -10,9 +10,9 @@ from unbraid.data.corpus import Split
 from unbraid.evaluation.protocols.diagnosis import Cycle, Diagnosis
 from unbraid.methods.base import Method
 from unbraid.precision import inference
+from unbraid.records import Terms
 from unbraid.seeding import seed_draws
 
-ERRORS = ("reconstruction", "static_reconstruction")  # of the anchor: static
 COSTS = ("kl_static", "kl_dynamic")
 
 
@@ -40,29 +40,16 @@ def held_out_nats(
     if not len(part):
         raise ValueError("there are no validation sequences to choose by.")
     device = next(method.parameters()).device
-    sums, elements = dict.fromkeys((*ERRORS, *COSTS), 0.0), 0.0
+    sums, elements = dict.fromkeys((*method.likelihood_terms, *COSTS), 0.0), 0.0
     seed_draws(seed, "validation")
     for batch in part.batches(batch_size, device):
         terms = method.loss(batch, 0)
         _check(method, terms)
-        for name in sums.keys() & terms.keys():
+        for name in sums:
             sums[name] += float(terms[name][1]) * len(batch) / len(part)
         elements += float(batch.valid.expand_as(batch.x).sum()) / len(part)
-    error, cost = (sum(sums[name] for name in names) for names in (_errors(method), COSTS))
+    error, cost = (sum(sums[name] for name in names) for names in (method.likelihood_terms, COSTS))
     return cost + (error if method.spec.kind == "series" else _best_variance(error, elements))
-
-
-def _errors(method: Method) -> tuple[str, ...]:
-    """Return the terms that add up to −log p of the whole sequence, every element once.
-
-    With an inferred d at the anchor `reconstruction` covers the anchor, too, and the static term
-    is the error of decoding it once more.
-    """
-    return ERRORS[:1] if _anchor_inferred(method) else ERRORS
-
-
-def _anchor_inferred(method: Method) -> bool:
-    return getattr(method.config, "anchor_code", "") == "inferred"
 
 
 def _best_variance(error: float, elements: float) -> float:
@@ -75,18 +62,13 @@ def _best_variance(error: float, elements: float) -> float:
     return 0.5 * elements * (math.log(2 * math.pi * variance) + 1)
 
 
-def _check(method: Method, terms: object) -> None:
+def _check(method: Method, terms: Terms) -> None:
     """Raise `ValueError` for a method whose terms are not a whole evidence bound."""
-    names = set(terms) if isinstance(terms, dict) else set()
-    if not {"reconstruction", *COSTS} <= names:
+    lacking = [name for name in (*method.likelihood_terms, *COSTS) if name not in terms]
+    if lacking:
         raise ValueError(
-            f"{type(method).__name__} has no evidence bound (terms: {', '.join(sorted(names))}): "
-            "choose by leakage."
-        )
-    if getattr(method.config, "static_loss", True) is False and not _anchor_inferred(method):
-        raise ValueError(
-            "with static_loss=false the anchor is not reconstructed, so bounds of different "
-            "settings do not compare: choose by leakage."
+            f"{type(method).__name__} has no evidence bound with these settings (its loss lacks "
+            f"{', '.join(lacking)}): choose by leakage."
         )
 
 

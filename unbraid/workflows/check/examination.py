@@ -107,8 +107,8 @@ def _budget(plan: Plan, sequences: int) -> str:
     """Return the budget in words; with few sequences an epoch counts as more steps than it has."""
     c = plan.training
     minutes = f", {c.max_minutes:g} min at most" if c.max_minutes else ""
-    epoch = max(sequences // max(1, min(c.batch_size, sequences)), c.epoch_steps)
-    return (f"{c.steps:,} steps" if c.steps else f"{c.epochs} epochs of {epoch:,} steps") + minutes
+    epochs = f"{c.epochs} epochs of {c.epoch_length(sequences):,} steps"
+    return (f"{c.steps:,} steps" if c.steps else epochs) + minutes
 
 
 def _scaling(spec: Spec) -> str:
