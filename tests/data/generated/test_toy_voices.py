@@ -38,6 +38,7 @@ def test_shapes_and_kinds(corpus):
     assert split.x.shape == (16 * 6 * 8, 20, 80)
     assert split.x.dtype == split.alternatives.dtype == np.float32
     assert split.alternatives.shape == (16 * 6 * 8, 1, 20, 80)
+    assert split.group == "utterance"  # segments of one are alike: probes keep them on one side
     assert np.isfinite(split.x).all()
     assert np.isfinite(split.alternatives).all()
     assert split.label("phone").shape == (10 * 6 * 8, 20)

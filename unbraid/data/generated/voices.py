@@ -270,7 +270,14 @@ def _corpus(config: Config, x: Floats, others: Floats | None, labels: dict[str, 
         rate=MEL.sample_rate / MEL.hop,
     )
     splits = [
-        Split(spec=spec, x=x, rows=np.flatnonzero(part == k), alternatives=others, labels=labels)
+        Split(
+            spec=spec,
+            x=x,
+            rows=np.flatnonzero(part == k),
+            alternatives=others,
+            labels=labels,
+            group="utterance",
+        )
         for k in range(3)
     ]
     return Corpus(spec=spec, train=splits[0], validation=splits[1], test=splits[2])
