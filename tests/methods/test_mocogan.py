@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tests.conformance.toys import KINDS, toy_batch, toy_method, toy_spec
+from tests.conformance.toys import KINDS, pad, toy_batch, toy_method, toy_spec
 from unbraid.methods.baselines.mocogan import MoCoGAN, MoCoGANConfig
 from unbraid.methods.store import load_model, save_model
 from unbraid.nets import NetConfig, encoder_for
@@ -130,6 +130,57 @@ def test_a_model_whose_critic_of_steps_saw_shrunk_frames_is_read(tmp_path):
 def test_a_negative_number_of_steps_is_refused():
     with pytest.raises(ValueError, match="critic_steps must not be negative"):
         MoCoGANConfig(critic_steps=-1)
+
+
+def test_a_drawn_category_is_one_of_the_last_numbers_of_d_at_every_step():
+    method = toy_method("mocogan", "video", categories=3)
+    torch.manual_seed(0)
+    d = method.sample(50, 4).d
+    category = d[..., 1:]  # of 4
+    assert d.shape == (50, 4, 4)
+    assert torch.equal(category, category[:, :1].expand_as(category))
+    assert torch.equal(category[:, 0].sort(1).values, torch.tensor([[0.0, 0.0, 1.0]]).repeat(50, 1))
+    assert set(category[:, 0].argmax(1).tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_generator_and_critic_learn_the_category_each_by_a_row_of_its_own(kind):
+    method = toy_method("mocogan", kind, categories=3, w_category=0.5)
+    terms = method.loss(toy_batch(kind), 0)
+    players = {
+        "category": {"decoder", "motion"},
+        "critic_category": {"sequence_critic"},
+    }
+    for name, parts in players.items():
+        method.zero_grad()
+        weight, value = terms[name]
+        value.backward(retain_graph=True)
+        moved = {n.split(".")[0] for n, p in method.named_parameters() if p.grad is not None}
+        assert weight == 0.5
+        assert moved - {"motion"} == parts - {"motion"}  # a path takes part by its numbers alone
+
+
+def test_a_category_is_told_by_what_changes_alone():
+    """What all steps share leaves the logits as those of a guess: no sequence differs."""
+    method, batch = toy_method("mocogan", "audio", categories=3), toy_batch("audio")
+    still = batch.with_x(batch.x[:, :1].expand_as(batch.x))
+    method.eval()
+    with torch.no_grad():
+        of_still, of_moving = (method.sequence_critic(b)[1] for b in (still, batch))
+    assert (of_still - of_still[0]).abs().max() < 1e-5
+    assert (of_moving - of_moving[0]).abs().max() > 1e-3
+
+
+def test_logits_of_a_category_do_not_see_padded_steps():
+    method, batch = toy_method("mocogan", "audio", categories=3).eval(), toy_batch("audio")
+    with torch.no_grad():
+        one, other = method.sequence_critic(batch)[1], method.sequence_critic(pad(batch, 2))[1]
+    assert torch.allclose(one, other, atol=1e-6)
+
+
+def test_categories_leave_a_path():
+    with pytest.raises(ValueError, match="fewer than dynamic_dim = 4, got 4"):
+        MoCoGANConfig(dynamic_dim=4, categories=4)
 
 
 def test_negative_noise_is_refused():

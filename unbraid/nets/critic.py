@@ -38,17 +38,37 @@ class StepCritic(nn.Module):
 
 
 class SequenceCritic(nn.Module):
-    """x_1:T -> logit, by convolutions over time and a mean over valid steps; any length will do."""
+    """x_1:T -> logit, by convolutions over time and a mean over valid steps; any length will do.
 
-    def __init__(self, encoder: Encoder, hidden: int) -> None:
+    With `categories` it names one of so many motions, too. Their logits come from features less
+    their mean over the sequence, so that only what changes within it can tell them.
+    """
+
+    def __init__(self, encoder: Encoder, hidden: int, categories: int = 0) -> None:
         super().__init__()
         self.encoder = encoder
         self.time = nn.Conv1d(encoder.features, hidden, kernel_size=3, padding=1)
         self.head = nn.Sequential(nn.LeakyReLU(0.2), nn.Linear(hidden, 1))
+        self.motion = (
+            nn.Sequential(
+                nn.Conv1d(encoder.features, hidden, kernel_size=3, padding=1), nn.LeakyReLU(0.2)
+            )
+            if categories
+            else None
+        )
+        self.category = nn.Linear(hidden, categories) if categories else None
 
-    def forward(self, batch: Batch) -> Float[Tensor, " B"]:
-        """Return the logit of every sequence."""
+    def forward(self, batch: Batch) -> tuple[Float[Tensor, " B"], Float[Tensor, "B K"]]:
+        """Return the logit of every sequence, and those of its category."""
         mask: Bool[Tensor, "B T 1"] = batch.mask[..., None]
         h: Features = self.encoder(batch) * mask
-        steps = self.head(self.time(h.mT).mT)[..., 0].float()
-        return (steps * batch.mask).sum(1) / batch.mask.sum(1).clamp(min=1)
+        logits = _mean(self.head(self.time(h.mT).mT), mask)[:, 0].float()
+        if self.motion is None or self.category is None:
+            return logits, logits.new_zeros(len(logits), 0)
+        moving = (h - _mean(h, mask)[:, None]) * mask
+        return logits, self.category(_mean(self.motion(moving.mT).mT, mask)).float()
+
+
+def _mean(values: Float[Tensor, "B T K"], mask: Bool[Tensor, "B T 1"]) -> Float[Tensor, "B K"]:
+    """Return the mean over valid steps."""
+    return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
