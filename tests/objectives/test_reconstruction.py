@@ -9,7 +9,7 @@ from unbraid.records import Batch, Prediction
 MASK = torch.tensor([[True, True, True], [True, False, False]])
 
 
-def test_without_a_variance_the_misfit_is_the_sum_of_squared_errors():
+def test_without_a_variance_the_error_is_the_sum_of_squared_errors():
     x, x_hat = torch.rand(2, 3, 3, 4, 4), torch.rand(2, 3, 3, 4, 4)
     error = reconstruction_error(Prediction(x_hat.flatten(0, 1)), Batch.full(x))
     for i in range(2):
@@ -18,7 +18,7 @@ def test_without_a_variance_the_misfit_is_the_sum_of_squared_errors():
             torch.testing.assert_close(error[i, t], wanted)
 
 
-def test_with_a_variance_the_misfit_is_the_negative_log_likelihood():
+def test_with_a_variance_the_error_is_the_negative_log_likelihood():
     x, mean, log_var = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5)
     likelihood = Normal(mean, (0.5 * log_var).exp()).log_prob(x)
     error = reconstruction_error(
@@ -33,7 +33,7 @@ def test_a_hit_with_unit_variance_costs_half_log_two_pi_per_element():
     assert math.isclose(error.item(), 3 * math.log(2 * math.pi), rel_tol=1e-6)
 
 
-def test_padded_steps_have_no_misfit():
+def test_padded_steps_have_no_error():
     x, zeros = torch.ones(2, 3, 5), torch.zeros(4, 5)
     error = reconstruction_error(Prediction(zeros), Batch(x, MASK))
     assert error.tolist() == [[5.0, 5.0, 5.0], [5.0, 0.0, 0.0]]
@@ -42,7 +42,7 @@ def test_padded_steps_have_no_misfit():
     assert (likely[MASK] > 0).all()
 
 
-def test_unobserved_elements_have_no_misfit_and_no_gradient():
+def test_unobserved_elements_have_no_error_and_no_gradient():
     x = torch.full((2, 3, 2, 2), 3.0)
     observed = MASK[..., None, None].expand(2, 3, 2, 2).clone()
     observed[0, 0, 1] = False

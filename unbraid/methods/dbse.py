@@ -1,4 +1,4 @@
-"""DBSE: what is static is read from a single element and subtracted from what moves.
+"""DBSE: s is read from a single element and subtracted from the features of d.
 
 Paper: Berman, Naiman, Arbiv, Fadlon, Azencot, "Sequential Disentanglement by Extracting Static
 Information From A Single Sequence Element", ICML 2024 (preprint: "Mitigating Mode Collapse in
