@@ -99,6 +99,19 @@ def test_runs_of_two_judges_are_not_averaged(tmp_path):
         assert (row["mean"], row["seeds"]) == (mean, 1)
 
 
+def test_numbers_of_a_judge_say_how_often_it_is_right_and_seeds_keep_those_of_each(tmp_path):
+    comparison = find_comparison("sprites")
+    values = {metric.name: 90.0 for metric in comparison.metrics}
+    for seed, accuracy in enumerate((0.9876, 0.99)):
+        judge = {"action": accuracy, "hair": 0.5}
+        keep(tmp_path / str(seed), "dsvae", seed, values, judge_accuracy=judge)
+    first, later = (results(comparison, tmp_path / str(seed)) for seed in (0, 1))
+    rows = merged(first, later)
+    assert only(rows, "DSVAE", "accuracy_pct")["judge_pct"] == [98.76, 99.0]
+    assert "judge_pct" not in only(rows, "DSVAE", "static_from_s_pct")  # of a probe
+    assert "Right on real test data: judges of DSVAE 98.76 and 99.00 %." in page(rows)
+
+
 def test_a_run_is_measured_again_for_another_judge(tmp_path):
     comparison, judge = find_comparison("sprites"), tmp_path / "judge"
     job = SeedRun(

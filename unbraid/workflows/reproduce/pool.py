@@ -61,6 +61,8 @@ def with_earlier_seeds(old: Result, new: Result) -> Result:
     versions = {*old["version"].split(", "), *new["version"].split(", ")}
     pooled = summary(values, earlier) | {"values": values, "minutes": round(minutes, 3)}
     pooled |= {"version": ", ".join(sorted(versions))}
+    if judges := {*old.get("judge_pct", ()), *new.get("judge_pct", ())}:
+        pooled |= {"judge_pct": sorted(judges)}
     return new | pooled | ({"earlier": earlier} if earlier else {})
 
 

@@ -12,6 +12,7 @@ from lightning import Trainer
 from rich.console import Console
 
 from unbraid.data import load_data
+from unbraid.evaluation.judge import read_judge
 from unbraid.files import hold, read_ours, write_text
 from unbraid.methods import count_parameters
 from unbraid.report.version import code_version
@@ -142,6 +143,7 @@ def _write(job: SeedRun, values: dict[str, float], cost: dict[str, Any]) -> None
         "version": code_version(),
         **cost,
         "measured": job.measurement,
+        "judge_accuracy": read_judge(job.judge)["accuracy"] if job.judge else {},
         "scores": values,
     }
     write_text(job.scores, json.dumps(facts, indent=1))

@@ -28,7 +28,7 @@ from unbraid.workflows.reproduce.strengths import END, START, which_table
 
 Result = dict[str, Any]
 """One number: dataset, protocol, method, metric, better, mean, std, seeds, values, minutes, epochs,
-parameters, published, version, command."""
+parameters, published, version, command; where a judge gave it, the judge's accuracy in percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,15 @@ def _result(
         "published": Printed(comparison.published).value(metric, row.label),
         "version": ", ".join(sorted({scores["version"] for scores in seeds})),
         "command": command(comparison, variant, row, seeds),
+        **_judged(metric, seeds),
     }
+
+
+def _judged(metric: Metric, seeds: list[dict[str, Any]]) -> Result:
+    """Return how often the judges of a number are right on real test data, in percent."""
+    accuracies = (scores.get("judge_accuracy", {}).get(metric.factor) for scores in seeds)
+    some = sorted({round(100 * accuracy, 2) for accuracy in accuracies if accuracy is not None})
+    return {"judge_pct": some} if some and metric.by == "judge" else {}
 
 
 def protocol_words(comparison: Comparison, variant: Variant) -> str:
