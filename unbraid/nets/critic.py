@@ -40,35 +40,19 @@ class StepCritic(nn.Module):
 class SequenceCritic(nn.Module):
     """x_1:T -> logit, by convolutions over time and a mean over valid steps; any length will do.
 
-    With `categories` it names one of so many motions, too. Their logits come from features less
-    their mean over the sequence, so that only what changes within it can tell them.
+    With `categories` it names one of so many kinds of sequences, too.
     """
 
     def __init__(self, encoder: Encoder, hidden: int, categories: int = 0) -> None:
         super().__init__()
         self.encoder = encoder
         self.time = nn.Conv1d(encoder.features, hidden, kernel_size=3, padding=1)
-        self.head = nn.Sequential(nn.LeakyReLU(0.2), nn.Linear(hidden, 1))
-        self.motion = (
-            nn.Sequential(
-                nn.Conv1d(encoder.features, hidden, kernel_size=3, padding=1), nn.LeakyReLU(0.2)
-            )
-            if categories
-            else None
-        )
-        self.category = nn.Linear(hidden, categories) if categories else None
+        self.head = nn.Sequential(nn.LeakyReLU(0.2), nn.Linear(hidden, 1 + categories))
 
     def forward(self, batch: Batch) -> tuple[Float[Tensor, " B"], Float[Tensor, "B K"]]:
         """Return the logit of every sequence, and those of its category."""
         mask: Bool[Tensor, "B T 1"] = batch.mask[..., None]
         h: Features = self.encoder(batch) * mask
-        logits = _mean(self.head(self.time(h.mT).mT), mask)[:, 0].float()
-        if self.motion is None or self.category is None:
-            return logits, logits.new_zeros(len(logits), 0)
-        moving = (h - _mean(h, mask)[:, None]) * mask
-        return logits, self.category(_mean(self.motion(moving.mT).mT, mask)).float()
-
-
-def _mean(values: Float[Tensor, "B T K"], mask: Bool[Tensor, "B T 1"]) -> Float[Tensor, "B K"]:
-    """Return the mean over valid steps."""
-    return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
+        steps = self.head(self.time(h.mT).mT).float()
+        logits = (steps * mask).sum(1) / mask.sum(1).clamp(min=1)
+        return logits[:, 0], logits[:, 1:]

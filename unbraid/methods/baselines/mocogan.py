@@ -23,9 +23,8 @@ Departures:
 * Row reconstruction is the error of decoding these guesses, for reports alone: its weight is 0.
 * Critics are our encoders with a head, of any kind of data and length; the authors' 3-D
   convolutions need 13 to 16 frames. Pixels are in [0, 1].
-* Categories are found without labels, as in the paper's L_I; the authors' code can also teach them
-  with labels of actions. They are told by features less their mean over the sequence, or colours
-  would be as good a category as motions.
+* Categories are found without labels, by the paper's L_I; the authors' code can also teach them
+  with labels of actions.
 * Generator and critics make their steps at the same time; the authors' take turns.
 * `w_gradient_penalty` is not in the paper: a penalty on the slope of critics at real sequences
   (R1, Mescheder et al., ICML 2018), without which the critics win on Sprites. Critics have
