@@ -148,17 +148,17 @@ class MoCoGAN(Method):
         shown = some_steps(mask, c.critic_steps) if c.critic_steps else mask
         with frozen_statistics(self.step_critic, self.sequence_critic):
             step_logits = frozen(self.step_critic)(replace(generated, mask=shown))
-            sequence_logits, told = frozen(self.sequence_critic)(generated)
+            sequence_logits, category_logits = frozen(self.sequence_critic)(generated)
         category = z.d[:, 0, c.dynamic_dim - c.categories :]
-        unmoved = generated.with_x(generated.x.detach())
-        critics = self._critic_terms(real, unmoved, shown, category)
+        detached = generated.with_x(generated.x.detach())
+        critics = self._critic_terms(real, detached, shown, category)
         inference = self._inference(codes, fake.with_x(fake.x.detach()))
         with torch.no_grad(), frozen_statistics(self.encoder, self.decoder):
             errors = reconstruction_error(self.decoder(self.encode(batch), mask), batch)
         return {
             "adversarial_step": (c.w_step, generator_loss(step_logits, shown)),
             "adversarial_sequence": (c.w_sequence, generator_loss(sequence_logits)),
-            **self._category_terms("category", told, category),
+            **self._category_terms("category", category_logits, category),
             **critics,
             "inference": (c.w_inference, inference),
             "reconstruction": (c.w_reconstruction, errors.sum(1).mean()),
@@ -168,16 +168,16 @@ class MoCoGAN(Method):
         """Return the rows of both critics; `shown` are the steps that the critic of steps sees."""
         c = self.config
         real.x.requires_grad_(c.w_gradient_penalty > 0 and torch.is_grad_enabled())
-        steps, sequences = (
+        steps, (sequences, _) = (
             self.step_critic(replace(real, mask=shown)),
-            self.sequence_critic(real)[0],
+            self.sequence_critic(real),
         )
         fake_steps = self.step_critic(replace(fake, mask=shown))
-        fake_sequences, told = self.sequence_critic(fake)
+        fake_sequences, category_logits = self.sequence_critic(fake)
         terms: Terms = {
             "critic_step": (c.w_critic, critic_loss(steps, fake_steps, shown)),
             "critic_sequence": (c.w_critic, critic_loss(sequences, fake_sequences)),
-            **self._category_terms("critic_category", told, category),
+            **self._category_terms("critic_category", category_logits, category),
         }
         if c.w_gradient_penalty:
             of_steps = gradient_penalty(steps, real.x, shown)
@@ -185,10 +185,10 @@ class MoCoGAN(Method):
             terms["gradient_penalty"] = (c.w_gradient_penalty, penalty)
         return terms
 
-    def _category_terms(self, name: str, told: Categories, category: Categories) -> Terms:
+    def _category_terms(self, name: str, logits: Categories, category: Categories) -> Terms:
         """Return the cross-entropy of the categories of samples; nothing if there are none."""
         c = self.config
-        return {name: (c.w_category, cross_entropy(told, category))} if c.categories else {}
+        return {name: (c.w_category, cross_entropy(logits, category))} if c.categories else {}
 
     def _generate(self, z: Codes, batch: Batch) -> Tensor:
         """Return the valid steps, drawn where the decoder has a variance, so that it is trained."""
