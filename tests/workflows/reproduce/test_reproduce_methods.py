@@ -47,7 +47,7 @@ def test_a_cell_has_ours_published_and_mark_and_the_last_column_counts():
     unit = ROW | {"metric": "icu_type_accuracy_pct", "mean": 50.0, "std": 1.0, "published": 56.87}
     table = by_method([ROW, unit]).splitlines()
     assert table[0].startswith("| method | `physionet`<br>mortality auprc, icu type accuracy |")
-    assert table[2] == "| DBSE | 0.430 / 0.447 ≈<br>50.00 / 56.87 ✗ | 1 of 2 |"
+    assert table[2] == "| DBSE | 0.430 ± 0.020 / 0.447 ≈<br>50.00 / 56.87 ✗ | 0 ✓ and 1 ≈, of 2 |"
 
 
 def test_a_published_metric_without_a_target_is_not_shown_but_counted():
@@ -56,8 +56,8 @@ def test_a_published_metric_without_a_target_is_not_shown_but_counted():
     gap = row | {"metric": "eer_gap_pct", "mean": 20.0, "published": 31.12}
     dynamic = row | {"metric": "dynamic_eer_pct", "mean": 40.0, "published": 34.62}
     table = by_method([gap, dynamic]).splitlines()
-    assert table[0] == "| method | `speech`<br>eer gap | ✓ or ≈, of all published metrics |"
-    assert table[2] == "| DBSE | 20.00 / 31.12 ✗ | 1 of 2 |"
+    assert table[0] == "| method | `speech`<br>eer gap | ✓ and ≈, of all published metrics |"
+    assert table[2] == "| DBSE | 20.00 / 31.12 ✗ | 1 ✓, of 2 |"
 
 
 def test_tuned_weights_stand_in_the_place_of_the_printed_ones_with_a_mark():
@@ -69,7 +69,7 @@ def test_tuned_weights_stand_in_the_place_of_the_printed_ones_with_a_mark():
         "command": "unbraid reproduce air-quality --rows dbse",
     }
     table = by_method([ROW, tuned, elsewhere]).splitlines()
-    assert table[2] == "| DBSE | 0.450 / 0.447 ✓ † | 50.00 / 65.87 ✗ | 1 of 2 |"
+    assert table[2] == "| DBSE | 0.450 / 0.447 ✓ † | 50.00 / 65.87 ✗ | 1 ✓, of 2 |"
 
 
 def test_the_authors_protocol_and_the_ablation_do_not_count():

@@ -44,6 +44,13 @@ def test_level_is_within_the_larger_standard_deviation_of_the_best():
     ]
 
 
+def test_a_method_that_fails_in_some_seeds_is_not_level_by_its_spread():
+    steady = [row("spyl", 0.81, 0.005), row("dbse", 0.75, 0.01)]
+    for std, rank in ((0.025, "level"), (0.026, "behind")):  # five times 0.005, and more
+        (contest,) = contests([row("dsvae", 0.79, std), *steady])
+        assert contest.rank("dsvae") == rank
+
+
 def test_one_seed_has_no_spread_to_be_level_by():
     (contest,) = contests([row("dsvae", 0.80), row("spyl", 0.81), row("dbse", 0.75)])
     assert contest.rank("dsvae") == "behind"

@@ -14,16 +14,17 @@ ARROWS = {"up": "↑", "down": "↓"}
 MARKS = {"better": "✓", "within": "≈", "worse": "✗"}
 START, END = "<!-- results by method -->\n", "<!-- end of results by method -->"
 PAGE_START, PAGE_END = "<!-- results -->\n", "<!-- end of results -->"
-LAST = "✓ or ≈, of all published metrics"
+LAST = "✓ and ≈, of all published metrics"
 LEGEND = (
     "Each cell: ours / published for the same method, metrics as in the column's head; ✓ at or "
-    "better than published, ≈ within one standard deviation of our seeds, ✗ worse, - not measured "
-    "or not published. The last column counts every published metric of RESULTS.md, also those "
-    "without a column: H(y) on Sprites, the dynamic EER of speech, the single probe accuracies of "
-    "Letters. † settings (weights, sizes, epochs or optimiser) chosen here on validation or taken "
-    "from the authors' code, not the printed ones; RESULTS.md has the row with the printed ones, "
-    "if it was measured. A preset can hold weights found on validation, too, and has no mark: its "
-    "file says so. `unbraid reproduce COLUMN --rows ROW` makes a cell again."
+    "better than published, ≈ worse, but within one standard deviation of our seeds, which is "
+    "then shown, ✗ worse, - not measured or not published. The last column counts every published "
+    "metric of RESULTS.md, also those without a column: H(y) on Sprites, the dynamic EER of "
+    "speech, the single probe accuracies of Letters. † settings (weights, sizes, epochs or "
+    "optimiser) chosen here on validation or taken from the authors' code, not the printed ones; "
+    "RESULTS.md has the row with the printed ones, if it was measured. A preset can hold weights "
+    "found on validation, too, and has no mark: its file says so. `unbraid reproduce COLUMN "
+    "--rows ROW` makes a cell again."
 )
 
 
@@ -134,7 +135,9 @@ def _against(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
     if row is None or row["mean"] is None:
         return "-"
     theirs = "-" if row["published"] is None else number(row["published"], row["metric"])
-    return f"{form(row)} / {theirs} {MARKS.get(standing(row), '')}".rstrip()
+    where = standing(row)
+    text = ours(row) if where == "within" else form(row)  # a wide spread must not pass unseen
+    return f"{text} / {theirs} {MARKS.get(where, '')}".rstrip()
 
 
 def _alone(row: Result | None, form: Callable[[Result], str] = _mean) -> str:
@@ -153,4 +156,6 @@ def _best_first(rows: Sequence[Result], metric: Metric) -> list[Result]:
 
 def _count(rows: Iterable[Result]) -> str:
     stand = [standing(row) for row in rows if standing(row)]
-    return f"{len(stand) - stand.count('worse')} of {len(stand)}"
+    better, within = stand.count("better"), stand.count("within")
+    close = f" and {within} {MARKS['within']}" if within else ""
+    return f"{better} {MARKS['better']}{close}, of {len(stand)}"

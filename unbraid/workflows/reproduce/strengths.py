@@ -14,6 +14,7 @@ from unbraid.workflows.reproduce.plan import RAW, Comparison, Metric, improvemen
 
 Result = dict[str, Any]
 FEWEST = 3  # methods that must be measured before one of them is called best
+UNSTEADY = 5.0  # times the spread of the best: a method whose seeds differ so much is not level
 START, END = "<!-- best by our tables -->\n", "<!-- end of best by our tables -->"
 PACKAGE = Path(unbraid.__file__).parent
 TABLES = (PACKAGE / "results.json", PACKAGE.parent / "results" / "results.json")
@@ -99,10 +100,15 @@ def _contest(name: str, metric: Metric, rows: list[Result]) -> Iterator[Contest]
 
 
 def _level(best: Result, row: Result, better: str) -> bool:
-    """Say whether a row is within one standard deviation of the best, the larger of the two."""
-    return improvement(best["mean"], row["mean"], better) <= max(
-        best["std"] or 0.0, row["std"] or 0.0
-    )
+    """Say whether a row is within one standard deviation of the best, the larger of the two.
+
+    A spread of more than `UNSTEADY` times that of the best does not count: a method that fails in
+    some seeds would be level because it fails.
+    """
+    ours, theirs = row["std"] or 0.0, best["std"]
+    unsteady = theirs is not None and ours > UNSTEADY * theirs
+    spread = max(theirs or 0.0, 0.0 if unsteady else ours)
+    return improvement(best["mean"], row["mean"], better) <= spread
 
 
 def good_at(
