@@ -70,7 +70,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "rwae": ("rwae", "audio", {"w_static": 1.0, "w_dynamic": 1.0}),
     "rwae-gan": ("rwae", "audio", {"static_penalty": "gan", "dynamic_penalty": "gan"}),
     "fhvae": ("fhvae", "audio", {}),
-    "mocogan": ("mocogan", "series", {}),
+    "mocogan": ("mocogan", "series", {"categories": 2}),
     "mocogan-penalty": ("mocogan", "video", {"w_gradient_penalty": 2.0}),
     "spyl-gradient": ("spyl", "audio", {"bank_gradient": True, "negatives": "middle"}),
 }
